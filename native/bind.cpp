@@ -1,0 +1,382 @@
+// The kernels for Python: shapes, types, errors, the GIL and Ctrl-C. The Python side
+// (hamflow.matching) checks its arguments with friendly words and allocates the outputs; here
+// everything is checked once more so that no call can touch memory that is not its own.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels.hpp"
+#include "simd/levels.hpp"
+#include "threads.hpp"
+
+namespace nb = nanobind;
+using namespace hamflow;
+
+namespace {
+
+template <class T, int rank>
+using In = nb::ndarray<const T, nb::ndim<rank>, nb::c_contig, nb::device::cpu>;
+template <class T, int rank>
+using Out = nb::ndarray<T, nb::ndim<rank>, nb::c_contig, nb::device::cpu>;
+using WindowTuple = std::tuple<int, int, int, int>;
+template <class T>
+using Maybe = std::optional<T>;
+
+// Labels are int16, and an argmin stores a vector's number in a byte: see min_projection.inl.
+constexpr int max_labels = 4096;
+
+Window window_of(const WindowTuple& t) {
+    const Window win{std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t)};
+    const auto within = [](int first, int count) {
+        return count >= 1 && count <= max_labels && first >= -(1 << 24) && first <= (1 << 24);
+    };
+    if (!within(win.u0, win.du) || !within(win.v0, win.dv))
+        throw nb::value_error("window: each side needs 1 to 4096 labels within +-2^24 pixels");
+    return win;
+}
+
+int side(std::size_t n) {
+    if (n < 1 || n > (1u << 24)) throw nb::value_error("an image side must be 1 to 2^24 pixels");
+    return static_cast<int>(n);
+}
+
+template <class Array>
+void expect_shape(const Array& a, const char* name, std::initializer_list<std::size_t> shape) {
+    std::size_t axis = 0;
+    for (std::size_t n : shape)
+        if (a.shape(axis++) != n)
+            throw nb::value_error((std::string(name) + " has the wrong shape").c_str());
+}
+
+BitsPair bits_pair(const In<std::uint64_t, 2>& b0, const In<std::uint64_t, 2>& b1) {
+    expect_shape(b1, "bits1", {b0.shape(0), b0.shape(1)});
+    return BitsPair(b0.data(), b1.data(), side(b0.shape(0)), side(b0.shape(1)));
+}
+
+PhiPair phi_pair(const In<float, 3>& p0, const In<float, 3>& p1) {
+    expect_shape(p1, "phi1", {p0.shape(0), p0.shape(1), p0.shape(2)});
+    return {p0.data(), p1.data(), side(p0.shape(0)), side(p0.shape(1)), side(p0.shape(2))};
+}
+
+// Volumes h x w x du and h x w x dv.
+template <class Pair, class U, class V>
+void expect_volumes(const Pair& p, const Window& win, const U& u, const V& v) {
+    const auto h = static_cast<std::size_t>(p.h), w = static_cast<std::size_t>(p.w);
+    expect_shape(u, "the volume over u", {h, w, static_cast<std::size_t>(win.du)});
+    expect_shape(v, "the volume over v", {h, w, static_cast<std::size_t>(win.dv)});
+}
+
+bool ctrl_c() {
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+// Runs the work without the GIL; a signal handler's exception comes out as itself.
+template <class Work>
+void without_gil(const Work& work) {
+    bool interrupted = false;
+    {
+        nb::gil_scoped_release release;
+        try {
+            work();
+        } catch (const Interrupted&) {
+            interrupted = true;
+        }
+    }
+    if (interrupted) throw nb::python_error();
+}
+
+Direction direction_of(const std::string& to) {
+    if (to == "u") return Direction::to_u;
+    if (to == "v") return Direction::to_v;
+    throw nb::value_error("the receiver of a message is 'u' or 'v'");
+}
+
+template <class T>
+T* data_or_null(Maybe<Out<T, 3>>& a) {
+    return a ? a->data() : nullptr;
+}
+
+void min_projection(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+                    std::uint8_t outside, Out<std::uint8_t, 3> cu, Out<std::uint8_t, 3> cv,
+                    Maybe<Out<std::int16_t, 3>> v_hat, Maybe<Out<std::int16_t, 3>> u_hat) {
+    const BitsPair p = bits_pair(bits0, bits1);
+    const Window win = window_of(window);
+    expect_volumes(p, win, cu, cv);
+    if (v_hat.has_value() != u_hat.has_value())
+        throw nb::value_error("v_hat and u_hat come together");
+    if (v_hat) expect_volumes(p, win, *v_hat, *u_hat);
+    if (outside > 64) throw nb::value_error("outside: a Hamming distance, 0 to 64");
+    without_gil([&] {
+        active_kernels().min_projection(p, win, outside, cu.data(), cv.data(),
+                                        data_or_null(v_hat), data_or_null(u_hat));
+    });
+}
+
+template <class T>
+void expect_message(int h, int w, const Window& win, Direction to, const In<T, 3>& lam,
+                    const Out<T, 3>& out) {
+    const auto rows = static_cast<std::size_t>(h), columns = static_cast<std::size_t>(w);
+    const auto du = static_cast<std::size_t>(win.du), dv = static_cast<std::size_t>(win.dv);
+    const bool to_u = to == Direction::to_u;
+    expect_shape(lam, "lam", {rows, columns, to_u ? dv : du});
+    expect_shape(out, "out", {rows, columns, to_u ? du : dv});
+}
+
+void message16(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+               const std::string& to, std::tuple<int, int, int> cost, In<std::int16_t, 3> lam,
+               Out<std::int16_t, 3> out) {
+    const BitsPair p = bits_pair(bits0, bits1);
+    const Window win = window_of(window);
+    const Direction direction = direction_of(to);
+    const FixedCost c{std::get<0>(cost), std::get<1>(cost), std::get<2>(cost)};
+    const auto fits = [](int x) { return x >= -32768 && x <= 32767; };
+    // 128: the negated step is a signed byte of the multiplication.
+    if (c.step < 1 || c.step > 128 || !fits(c.base) || !fits(c.base + 64 * c.step) ||
+        !fits(c.outside))
+        throw nb::value_error("cost: step must be 1 to 128, and all costs must fit int16");
+    expect_message<std::int16_t>(p.h, p.w, win, direction, lam, out);
+    without_gil([&] { active_kernels().message16(p, win, direction, c, lam.data(), out.data()); });
+}
+
+void message32(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+               const std::string& to, std::tuple<float, float, float> cost, In<float, 3> lam,
+               Out<float, 3> out) {
+    const BitsPair p = bits_pair(bits0, bits1);
+    const Window win = window_of(window);
+    const Direction direction = direction_of(to);
+    const FloatCost c{std::get<0>(cost), std::get<1>(cost), std::get<2>(cost)};
+    if (!(c.step > 0) || !std::isfinite(c.step) || !std::isfinite(c.base) ||
+        !std::isfinite(c.outside))
+        throw nb::value_error("cost: all values must be finite, and step positive");
+    expect_message<float>(p.h, p.w, win, direction, lam, out);
+    without_gil([&] { active_kernels().message32(p, win, direction, c, lam.data(), out.data()); });
+}
+
+void float_min_projection(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, float outside,
+                          Out<float, 3> cu, Out<float, 3> cv,
+                          Maybe<Out<std::int16_t, 3>> v_hat, Maybe<Out<std::int16_t, 3>> u_hat) {
+    const PhiPair p = phi_pair(phi0, phi1);
+    const Window win = window_of(window);
+    expect_volumes(p, win, cu, cv);
+    if (v_hat.has_value() != u_hat.has_value())
+        throw nb::value_error("v_hat and u_hat come together");
+    if (v_hat) expect_volumes(p, win, *v_hat, *u_hat);
+    without_gil([&] {
+        active_kernels().float_min_projection(p, win, outside, cu.data(), cv.data(),
+                                              data_or_null(v_hat), data_or_null(u_hat));
+    });
+}
+
+void float_message(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window,
+                   const std::string& to, float outside, In<float, 3> lam, Out<float, 3> out) {
+    const PhiPair p = phi_pair(phi0, phi1);
+    const Window win = window_of(window);
+    const Direction direction = direction_of(to);
+    expect_message<float>(p.h, p.w, win, direction, lam, out);
+    without_gil([&] {
+        active_kernels().float_message(p, win, direction, outside, lam.data(), out.data());
+    });
+}
+
+// True if is_good(begin, end) holds for every chunk of [0, n).
+template <class IsGood>
+bool all_chunks(std::size_t n, const IsGood& is_good) {
+    constexpr std::size_t chunk = 1 << 16;
+    std::atomic<bool> good{true};
+    without_gil([&] {
+        parallel_for(static_cast<int>((n + chunk - 1) / chunk), [&](int index) {
+            if (!is_good(index * chunk, std::min(n, (index + 1) * chunk))) good = false;
+        });
+    });
+    return good;
+}
+
+// Labels from strangers index memory: they are checked before use.
+void expect_labels(const char* name, const std::int16_t* labels, std::size_t n, int count) {
+    const bool good = all_chunks(n, [&](std::size_t begin, std::size_t end) {
+        bool bad = false;
+        for (std::size_t i = begin; i < end; ++i) bad |= labels[i] < 0 || labels[i] >= count;
+        return !bad;
+    });
+    if (!good)
+        throw nb::value_error((std::string(name) + " has labels outside of the window").c_str());
+}
+
+void gather(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, float outside,
+            In<std::int16_t, 3> v_hat, In<std::int16_t, 3> u_hat, Out<float, 3> cu,
+            Out<float, 3> cv) {
+    const PhiPair p = phi_pair(phi0, phi1);
+    const Window win = window_of(window);
+    expect_volumes(p, win, v_hat, u_hat);
+    expect_volumes(p, win, cu, cv);
+    expect_labels("v_hat", v_hat.data(), v_hat.size(), win.dv);
+    expect_labels("u_hat", u_hat.data(), u_hat.size(), win.du);
+    without_gil([&] {
+        active_kernels().gather(p, win, outside, v_hat.data(), u_hat.data(), cu.data(), cv.data());
+    });
+}
+
+void scatter(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, In<std::int16_t, 3> v_hat,
+             In<std::int16_t, 3> u_hat, In<float, 3> grad_cu, In<float, 3> grad_cv,
+             Out<float, 3> grad_phi0, Out<float, 3> grad_phi1) {
+    const PhiPair p = phi_pair(phi0, phi1);
+    const Window win = window_of(window);
+    expect_volumes(p, win, v_hat, u_hat);
+    expect_volumes(p, win, grad_cu, grad_cv);
+    expect_labels("v_hat", v_hat.data(), v_hat.size(), win.dv);
+    expect_labels("u_hat", u_hat.data(), u_hat.size(), win.du);
+    for (const auto* g : {&grad_phi0, &grad_phi1})
+        expect_shape(*g, "the gradient", {phi0.shape(0), phi0.shape(1), phi0.shape(2)});
+    without_gil([&] {
+        active_kernels().scatter(p, win, v_hat.data(), u_hat.data(), grad_cu.data(),
+                                 grad_cv.data(), grad_phi0.data(), grad_phi1.data());
+    });
+}
+
+template <class T>
+void best_labels(In<T, 3> costs, int first, Out<std::int16_t, 2> labels) {
+    expect_shape(labels, "labels", {costs.shape(0), costs.shape(1)});
+    const int count = side(costs.shape(2));
+    if (count > max_labels) throw nb::value_error("costs: at most 4096 labels");
+    const std::size_t n = costs.shape(0) * costs.shape(1);
+    without_gil([&] {
+        if constexpr (std::is_same_v<T, float>)
+            active_kernels().best_labels_f32(costs.data(), n, count, first, labels.data());
+        else
+            active_kernels().best_labels_u8(costs.data(), n, count, first, labels.data());
+    });
+}
+
+template <class Pair>
+void expect_rescan(const Pair& p, const Window& win, const In<std::int16_t, 2>& v_labels,
+                   const Out<float, 3>& flow) {
+    const auto h = static_cast<std::size_t>(p.h), w = static_cast<std::size_t>(p.w);
+    expect_shape(v_labels, "v_labels", {h, w});
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_labels("v_labels", v_labels.data(), v_labels.size(), win.dv);
+}
+
+void rescan_bits(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+                 std::uint8_t outside, In<std::int16_t, 2> v_labels, Out<float, 3> flow) {
+    const BitsPair p = bits_pair(bits0, bits1);
+    const Window win = window_of(window);
+    expect_rescan(p, win, v_labels, flow);
+    without_gil([&] {
+        active_kernels().rescan_bits(p, win, outside, v_labels.data(), flow.data());
+    });
+}
+
+void rescan_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, float outside,
+                In<std::int16_t, 2> v_labels, Out<float, 3> flow) {
+    const PhiPair p = phi_pair(phi0, phi1);
+    const Window win = window_of(window);
+    expect_rescan(p, win, v_labels, flow);
+    without_gil([&] {
+        active_kernels().rescan_phi(p, win, outside, v_labels.data(), flow.data());
+    });
+}
+
+bool all_finite(nb::ndarray<const float, nb::c_contig, nb::device::cpu> a) {
+    const float* data = a.data();
+    return all_chunks(a.size(), [&](std::size_t begin, std::size_t end) {
+        // x * 0 is NaN exactly where x is not finite, and a sum keeps a NaN.
+        float sum = 0;
+        for (std::size_t i = begin; i < end; ++i) sum += data[i] * 0.0f;
+        return sum == 0.0f;
+    });
+}
+
+double peak(const std::string& mix, long long rounds) {
+    const Kernels& kernels = active_kernels();
+    if (!kernels.peak) throw nb::value_error("this level has no micro-kernel");
+    if (mix != "min_projection" && mix != "fused_multiply_add")
+        throw nb::value_error("mix is 'min_projection' or 'fused_multiply_add'");
+    const Mix which = mix == "min_projection" ? Mix::min_projection : Mix::fused_multiply_add;
+    std::vector<double> work(static_cast<std::size_t>(get_num_threads()));
+    without_gil([&] {
+        parallel_for(static_cast<int>(work.size()), [&](int thread) {
+            work[static_cast<std::size_t>(thread)] = kernels.peak(which, rounds) * rounds;
+        });
+    });
+    double sum = 0;
+    for (double w : work) sum += w;
+    return sum;
+}
+
+void copy_bytes(In<std::uint8_t, 1> from, Out<std::uint8_t, 1> to, int rounds) {
+    expect_shape(to, "to", {from.shape(0)});
+    const int threads = get_num_threads();
+    const std::size_t share = from.shape(0) / static_cast<std::size_t>(threads);
+    without_gil([&] {
+        parallel_for(threads, [&](int thread) {
+            const std::size_t at = share * static_cast<std::size_t>(thread);
+            for (int r = 0; r < rounds; ++r) std::memcpy(to.data() + at, from.data() + at, share);
+        });
+    });
+}
+
+std::vector<std::string> levels() {
+    std::vector<std::string> names;
+    for (const Kernels* k : available_kernels()) names.emplace_back(k->name);
+    return names;
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+    m.doc() = "The compiled kernels; use them through hamflow.matching.";
+    set_interrupt_check(ctrl_c);
+
+    m.def("levels", levels, "Instruction-set levels that this machine can run, worst first.");
+    m.def("level", [] { return std::string(active_kernels().name); }, "The level in use.");
+    m.def("force_level",
+          [](Maybe<std::string> name) { return force_kernels(name ? name->c_str() : nullptr); },
+          nb::arg("name").none(), "Use this level (None: the best); False if it cannot be.");
+    m.def("set_num_threads", set_num_threads, nb::arg("n"));
+    m.def("get_num_threads", get_num_threads);
+
+    m.def("min_projection", min_projection, nb::arg("bits0"), nb::arg("bits1"),
+          nb::arg("window"), nb::arg("outside"), nb::arg("cu"), nb::arg("cv"),
+          nb::arg("v_hat").none(), nb::arg("u_hat").none());
+    m.def("message16", message16, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
+          nb::arg("to"), nb::arg("cost"), nb::arg("lam"), nb::arg("out"));
+    m.def("message32", message32, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
+          nb::arg("to"), nb::arg("cost"), nb::arg("lam"), nb::arg("out"));
+    m.def("float_min_projection", float_min_projection, nb::arg("phi0"), nb::arg("phi1"),
+          nb::arg("window"), nb::arg("outside"), nb::arg("cu"), nb::arg("cv"),
+          nb::arg("v_hat").none(), nb::arg("u_hat").none());
+    m.def("float_message", float_message, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
+          nb::arg("to"), nb::arg("outside"), nb::arg("lam"), nb::arg("out"));
+    m.def("gather", gather, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
+          nb::arg("outside"), nb::arg("v_hat"), nb::arg("u_hat"), nb::arg("cu"), nb::arg("cv"));
+    m.def("scatter", scatter, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
+          nb::arg("v_hat"), nb::arg("u_hat"), nb::arg("grad_cu"), nb::arg("grad_cv"),
+          nb::arg("grad_phi0"), nb::arg("grad_phi1"));
+    m.def("best_labels", best_labels<std::uint8_t>, nb::arg("costs"), nb::arg("first"),
+          nb::arg("labels"));
+    m.def("best_labels", best_labels<float>, nb::arg("costs"), nb::arg("first"),
+          nb::arg("labels"));
+    m.def("rescan_bits", rescan_bits, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
+          nb::arg("outside"), nb::arg("v_labels"), nb::arg("flow"));
+    m.def("rescan_phi", rescan_phi, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
+          nb::arg("outside"), nb::arg("v_labels"), nb::arg("flow"));
+
+    m.def("all_finite", all_finite, nb::arg("array"));
+    m.def("peak", peak, nb::arg("mix"), nb::arg("rounds"),
+          "Runs a register-resident micro-kernel on all threads; returns the work it stands for.");
+    m.def("copy_bytes", copy_bytes, nb::arg("from_"), nb::arg("to"), nb::arg("rounds"),
+          "Plain copy by all threads, each its own share again and again: for the benchmarks.");
+}

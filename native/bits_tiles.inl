@@ -1,0 +1,234 @@
+// Walks over the 4D cost of packed bits, each entry evaluated once, nothing 4D stored: the frame
+// in which min_projection.inl and messages.inl put their work. The lanes of a vector are
+// consecutive labels u.
+//
+// Included by kernels_<isa>.cpp inside that level's namespace, which supplies `Bits` (8-bit
+// distances) and `BitsF32` (the variant that float messages like best).
+//
+// The order of the loops: a strip of image rows (its planes fit the cache budget) -> a pair of
+// rows (y, y + 1), which share targets -> a tile of pixel columns -> the target rows -> the
+// columns of the tile -> blocks of labels. A target row is thus loaded once per tile, not once
+// per pixel, and everything the innermost loops touch stays in the first-level cache.
+
+// Bit planes of the target rows [first, first + rows), padded so that the window of a tile may
+// begin before the first or end after the last column.
+template <class B>
+struct TargetPlanes {
+    int first = 0;
+    std::size_t stride = 0;
+    Buffer<std::uint8_t> data;
+
+    // A tile's windows begin at most `margin` columns before the image, and end at most two
+    // vectors and a tile after it.
+    static constexpr int margin = B::lanes + B::columns;
+    static std::size_t stride_for(int w) {
+        return static_cast<std::size_t>(
+            round_up((margin + w + 2 * B::lanes + B::columns) * B::elem, 64));
+    }
+    static std::size_t row_bytes(int w) { return B::planes * stride_for(w); }
+
+    void build(const BitsPair& p, int first_row, int rows) {
+        first = first_row;
+        stride = stride_for(p.w);
+        data = Buffer<std::uint8_t>(row_bytes(p.w) * rows + 64);
+        parallel_for(rows, [&](int r) {
+            std::uint8_t* out = data.data() + row_bytes(p.w) * r;
+            std::memset(out, 0, row_bytes(p.w));
+            Buffer<std::uint64_t> row(p.w);
+            for (int x = 0; x < p.w; ++x) row[x] = p.bits1[p.pixel(x, first + r)];
+            B::build_planes(row.data(), p.w, out + margin * B::elem, stride);
+        });
+    }
+
+    // Where the planes of target (x, row) are; x may lie up to `lanes + columns` before the image.
+    const std::uint8_t* at(int row, int x) const {
+        return data.data() + B::planes * stride * (row - first) + (margin + x) * B::elem;
+    }
+};
+
+// The planes of one strip may take this much memory (more only when a window alone does).
+constexpr std::size_t plane_budget = std::size_t(24) << 20;
+
+// A tile: the pixels (x0 + i, y + p), i < n, p in {0, 1}; p = 1 may not exist (last row).
+template <class B>
+struct Tile {
+    static constexpr int columns = B::columns;
+    int x0, y, n;
+    bool has_second;
+    LabelRange u[columns];   // labels whose target column is inside the image
+    LabelRange v[2];         // labels whose target row is inside the image
+    int j_of[columns];       // end of the vectors of labels that hold u[i]
+    int j_begin, j_end;      // the vectors that any column needs
+
+    void set_columns(int first, const Window& win, int w) {
+        x0 = first;
+        n = std::min(columns, w - x0);
+        j_begin = (win.du + B::lanes - 1) / B::lanes;
+        j_end = 0;
+        for (int i = 0; i < n; ++i) {
+            u[i] = u_labels(win, x0 + i, w);
+            j_of[i] = (u[i].hi + B::lanes - 1) / B::lanes;
+            if (u[i].empty()) continue;
+            j_begin = std::min(j_begin, u[i].lo / B::lanes);
+            j_end = std::max(j_end, j_of[i]);
+        }
+    }
+};
+
+// Feeds every distance of the tile to the sink, block of labels by block of labels. A sink has
+//   begin(tile);
+//   Row row(i, k, first): what it keeps in registers for column i; `first`: no block came before
+//   consume<P0, P1, N>(row, i, j, da, db): the vectors j .. j + N - 1 of the labels u
+//   end_row<P0, P1>(row, i); end_target_row<P0, P1>(k);
+//   finish(tile)
+// where k is the label v of the pixel (., y), and k - 1 that of (., y + 1); P0 and P1 say which
+// of the two has that label at all.
+template <class B, class Sink, bool P0, bool P1>
+HAMFLOW_INLINE void feed_target_row(const Tile<B>& tile, const typename B::Pair* pairs,
+                                    const TargetPlanes<B>& planes, const Window& win, int row,
+                                    int k, std::uint8_t* window, Sink& sink) {
+    bool first_block = true;
+    for (int j0 = tile.j_begin; j0 < tile.j_end; j0 += B::block) {
+        const int vectors = std::min(B::block, tile.j_end - j0);
+        B::fill_window(planes.at(row, tile.x0 + win.u0 + j0 * B::lanes), planes.stride, vectors,
+                       window);
+        for (int i = 0; i < tile.n; ++i) {
+            auto state = sink.row(i, k, first_block);
+            int j = std::max(tile.u[i].lo / B::lanes, j0);
+            int left = std::min(tile.j_of[i], j0 + vectors) - j;
+            const auto step = [&](auto count) HAMFLOW_INLINE_LAMBDA {
+                constexpr int n = decltype(count)::value;
+                typename B::D da[n], db[n];
+                B::template distances<n>(
+                    pairs[i], window + (j - j0) * B::vector_stride + i * B::elem, da, db);
+                sink.template consume<P0, P1, n>(state, i, j, da, db);
+                j += n;
+                left -= n;
+            };
+            if (left == B::block) {
+                step(std::integral_constant<int, B::block>());
+            } else {
+                if (B::block > 2 && left >= 2) step(std::integral_constant<int, 2>());
+                if (left >= 1) step(std::integral_constant<int, 1>());
+            }
+            sink.template end_row<P0, P1>(state, i);
+        }
+        first_block = false;
+    }
+    sink.template end_target_row<P0, P1>(k);
+}
+
+template <class B, class Sink>
+void feed_tile(const BitsPair& p, const Window& win, const Tile<B>& tile,
+               const TargetPlanes<B>& planes, typename B::Pair* pairs, std::uint8_t* window,
+               Sink& sink) {
+    for (int i = 0; i < tile.n; ++i)
+        pairs[i].set(p.bits0[p.pixel(tile.x0 + i, tile.y)],
+                     p.bits0[p.pixel(tile.x0 + i, tile.y + tile.has_second)]);
+    sink.begin(tile);
+    for (int k = 0; k <= win.dv; ++k) {
+        const bool first = tile.v[0].contains(k);
+        const bool second = tile.has_second && k > 0 && tile.v[1].contains(k - 1);
+        const int row = tile.y + win.v0 + k;
+        if (first && second)
+            feed_target_row<B, Sink, true, true>(tile, pairs, planes, win, row, k, window, sink);
+        else if (first)
+            feed_target_row<B, Sink, true, false>(tile, pairs, planes, win, row, k, window, sink);
+        else if (second)
+            feed_target_row<B, Sink, false, true>(tile, pairs, planes, win, row, k, window, sink);
+    }
+    sink.finish(tile);
+}
+
+// Runs a sink (made by `make_sink()`, one for each pair of rows) over the whole image.
+template <class B, class MakeSink>
+void for_each_tile(const BitsPair& p, const Window& win, const MakeSink& make_sink) {
+    const long long fit = static_cast<long long>(plane_budget / TargetPlanes<B>::row_bytes(p.w));
+    const long long spare = fit - win.dv;
+    const int strip = static_cast<int>(
+        fit >= p.h ? p.h : std::min<long long>(p.h, std::max<long long>(16, spare / 2 * 2)));
+    TargetPlanes<B> planes;
+    for (int y0 = 0; y0 < p.h; y0 += strip) {
+        const int y1 = std::min(p.h, y0 + strip);
+        const long long top = static_cast<long long>(y0) + win.v0;
+        const long long bottom = static_cast<long long>(y1) + win.v0 + win.dv;
+        const int first = static_cast<int>(std::clamp<long long>(top, 0, p.h));
+        const int last = static_cast<int>(std::clamp<long long>(bottom, 0, p.h));
+        planes.build(p, first, std::max(0, last - first));
+        parallel_for((y1 - y0 + 1) / 2, [&](int pair_index) {
+            auto sink = make_sink();
+            Buffer<typename B::Pair> pairs(Tile<B>::columns);
+            Buffer<std::uint8_t> window(B::planes * B::window_stride + B::lanes * B::elem);
+            Tile<B> tile;
+            tile.y = y0 + 2 * pair_index;
+            tile.has_second = tile.y + 1 < y1;
+            tile.v[0] = v_labels(win, tile.y, p.h);
+            tile.v[1] = v_labels(win, tile.y + 1, p.h);
+            for (int x0 = 0; x0 < p.w; x0 += tile.columns) {
+                tile.set_columns(x0, win, p.w);
+                feed_tile<B>(p, win, tile, planes, pairs.data(), window.data(), sink);
+            }
+        });
+    }
+}
+
+// Lanes of a pixel's vectors that are no valid label must never win. Masks are rebuilt for each
+// tile; pixels whose vectors are all valid skip them.
+template <class B>
+struct EdgeMasks {
+    static constexpr int columns = Tile<B>::columns;
+    int padded;
+    bool edge[columns];
+    Buffer<std::uint8_t> mask;
+
+    explicit EdgeMasks(int padded_labels) : padded(padded_labels), mask(columns * padded_labels) {}
+
+    void begin(const Tile<B>& tile) {
+        for (int i = 0; i < tile.n; ++i) {
+            const LabelRange u = tile.u[i];
+            edge[i] = u.lo % B::lanes != 0 || u.hi % B::lanes != 0;
+            if (!edge[i]) continue;
+            std::uint8_t* m = mask.data() + i * padded;
+            std::memset(m, 0x7f, padded);
+            std::memset(m + u.lo, 0, u.hi - u.lo);
+        }
+    }
+
+    // 0x7f is above every distance, also for the signed comparisons of the argmin.
+    template <int N>
+    HAMFLOW_INLINE void apply(int i, int j, typename B::V* d) const {
+        const std::uint8_t* m = mask.data() + i * padded + j * B::lanes;
+        unroll<N>([&](auto q) HAMFLOW_INLINE_LAMBDA {
+            d[q] = B::bit_or(d[q], B::load(m + q * B::lanes));
+        });
+    }
+};
+
+// Writes [rows][columns] as [columns][rows] for the n first columns, 8 x 8 bytes at a time in
+// registers: byte by byte took 8 % of the QQ kernel.
+HAMFLOW_INLINE void transpose_columns(const std::uint8_t* in, int columns, int rows, int n,
+                              std::uint8_t* out, std::ptrdiff_t out_stride) {
+    const auto swap = [](std::uint64_t& a, std::uint64_t& b, int shift, std::uint64_t mask) {
+        const std::uint64_t t = ((a >> shift) ^ b) & mask;
+        a ^= t << shift;
+        b ^= t;
+    };
+    const int rows8 = rows / 8 * 8, n8 = n / 8 * 8;
+    for (int k = 0; k < rows8; k += 8) {
+        for (int i = 0; i < n8; i += 8) {
+            std::uint64_t r[8];
+            for (int q = 0; q < 8; ++q)
+                std::memcpy(&r[q], in + static_cast<std::size_t>(k + q) * columns + i, 8);
+            for (int q = 0; q < 4; ++q) swap(r[q], r[q + 4], 32, 0x00000000ffffffffULL);
+            for (int q : {0, 1, 4, 5}) swap(r[q], r[q + 2], 16, 0x0000ffff0000ffffULL);
+            for (int q : {0, 2, 4, 6}) swap(r[q], r[q + 1], 8, 0x00ff00ff00ff00ffULL);
+            for (int q = 0; q < 8; ++q) std::memcpy(out + (i + q) * out_stride + k, &r[q], 8);
+        }
+        for (int i = n8; i < n; ++i)
+            for (int q = k; q < k + 8; ++q)
+                out[i * out_stride + q] = in[static_cast<std::size_t>(q) * columns + i];
+    }
+    for (int i = 0; i < n; ++i)
+        for (int q = rows8; q < rows; ++q)
+            out[i * out_stride + q] = in[static_cast<std::size_t>(q) * columns + i];
+}

@@ -1,0 +1,17 @@
+#include "level.inl"
+#include "simd/avx2.hpp"
+#include "simd/avx2_peak.hpp"
+
+namespace hamflow {
+namespace avx2 {
+namespace {
+#include "bits_tiles.inl"
+#include "min_projection.inl"
+#include "messages.inl"
+#include "scalar_products.inl"
+#include "matches.inl"
+#include "winner_takes_all.inl"
+}  // namespace
+}  // namespace avx2
+const Kernels avx2_kernels = HAMFLOW_KERNEL_TABLE("avx2", avx2);
+}  // namespace hamflow

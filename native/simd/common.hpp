@@ -1,0 +1,86 @@
+// What every instruction set's code shares.
+//
+// Each kernels_<isa>.cpp is compiled with flags of its own. An inline function or template that
+// two of them instantiate would be merged by the linker, perhaps to the version that only the
+// better machine can run. So all of this is either forced inline or has internal linkage.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define HAMFLOW_INLINE inline __attribute__((always_inline))
+#define HAMFLOW_INLINE_LAMBDA __attribute__((always_inline))
+#else
+#define HAMFLOW_INLINE inline
+#define HAMFLOW_INLINE_LAMBDA
+#endif
+
+namespace hamflow {
+namespace {
+
+// Uninitialised memory on a cache line's boundary.
+template <class T>
+class Buffer {
+    static_assert(std::is_trivially_destructible<T>::value, "only plain data");
+
+   public:
+    Buffer() = default;
+    explicit Buffer(std::size_t n)
+        : data_(static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64)))), size_(n) {}
+    Buffer(std::size_t n, T value) : Buffer(n) { fill(value); }
+    Buffer(Buffer&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
+
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    T& operator[](std::size_t i) { return data_[i]; }
+    const T& operator[](std::size_t i) const { return data_[i]; }
+    std::size_t size() const { return size_; }
+    void fill(T value) {
+        for (std::size_t i = 0; i < size_; ++i) data_[i] = value;
+    }
+
+   private:
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+// body(0), body(1), ..., body(N - 1) with the index as a compile-time constant: GCC keeps arrays
+// in registers only when it never sees a run-time index, so hot loops are unrolled in this way.
+template <int... J, class Body>
+HAMFLOW_INLINE void unroll_indices(std::integer_sequence<int, J...>, Body&& body) {
+    (body(std::integral_constant<int, J>()), ...);
+}
+template <int N, class Body>
+HAMFLOW_INLINE void unroll(Body&& body) {
+    unroll_indices(std::make_integer_sequence<int, N>(), body);
+}
+
+HAMFLOW_INLINE void prefetch(const void* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p);
+#else
+    (void)p;
+#endif
+}
+
+HAMFLOW_INLINE int round_up(int n, int multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+HAMFLOW_INLINE std::int16_t saturate16(int x) {
+    return static_cast<std::int16_t>(x < -32768 ? -32768 : (x > 32767 ? 32767 : x));
+}
+
+}  // namespace
+}  // namespace hamflow

@@ -1,0 +1,187 @@
+// AArch64: 16 labels per vector, Hamming distances by cnt on the descriptors' eight bytes. As in
+// avx2.hpp, the pixels (x, y) and (x, y + 1) share every load of targets.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+
+#include "common.hpp"
+
+namespace hamflow {
+namespace neon {
+
+struct Bits {
+    using V = uint8x16_t;
+    using D = V;
+    using F = float32x4_t;
+    static constexpr int lanes = 16;
+    static constexpr int block = 4;
+    static constexpr int columns = 32;
+    static constexpr int elem = 1;
+    static constexpr int planes = 8;
+    static constexpr int f32_parts = 4;
+
+    static void build_planes(const std::uint64_t* row, int w, std::uint8_t* out,
+                             std::size_t stride) {
+        for (int p = 0; p < planes; ++p) {
+            std::uint8_t* plane = out + p * stride;
+            for (int x = 0; x < w; ++x) plane[x] = static_cast<std::uint8_t>(row[x] >> (8 * p));
+        }
+    }
+
+    // The bytes of both pixels as whole vectors: a load that replicates one byte would also
+    // take a slot of the vector pipes, which bound this kernel.
+    struct Pair {
+        alignas(16) std::uint8_t byte[planes][2][lanes];
+
+        void set(std::uint64_t a, std::uint64_t b) {
+            for (int p = 0; p < planes; ++p) {
+                store(byte[p][0], set1(static_cast<std::uint8_t>(a >> (8 * p))));
+                store(byte[p][1], set1(static_cast<std::uint8_t>(b >> (8 * p))));
+            }
+        }
+    };
+
+    // Each vector of the window has a cache line of its own (i + 16 <= 64), so that no load
+    // crosses into the next one.
+    static constexpr int vector_stride = 64;
+    static constexpr int window_stride = block * vector_stride;
+    static HAMFLOW_INLINE void fill_window(const std::uint8_t* t, std::size_t stride, int vectors,
+                                           std::uint8_t* window) {
+        for (int p = 0; p < planes; ++p) {
+            for (int byte = 0; byte <= (vectors + 2) * lanes; byte += 64)
+                prefetch(t + (planes + p) * stride + byte);
+            for (int j = 0; j < vectors; ++j) {
+                const std::uint8_t* from = t + p * stride + j * lanes;
+                std::uint8_t* to = window + p * window_stride + j * vector_stride;
+                store(to, load(from));
+                store(to + lanes, load(from + lanes));
+                store(to + 2 * lanes, load(from + 2 * lanes));
+            }
+        }
+    }
+
+    // Distances of the pair's two pixels to N x 16 targets; `t` points into the window.
+    template <int N>
+    static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, V* da, V* db) {
+        unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+            const V a = load(pair.byte[p][0]), b = load(pair.byte[p][1]);
+            unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
+                const V q = load(t + p * window_stride + j * vector_stride);
+                const V ca = vcntq_u8(veorq_u8(q, a)), cb = vcntq_u8(veorq_u8(q, b));
+                da[j] = p ? vaddq_u8(da[j], ca) : ca;
+                db[j] = p ? vaddq_u8(db[j], cb) : cb;
+            });
+        });
+    }
+
+    // --- uint8 -------------------------------------------------------------------------------
+    static HAMFLOW_INLINE V load(const std::uint8_t* p) { return vld1q_u8(p); }
+    static HAMFLOW_INLINE void store(std::uint8_t* p, V v) { vst1q_u8(p, v); }
+    static HAMFLOW_INLINE V set1(std::uint8_t x) { return vdupq_n_u8(x); }
+    static HAMFLOW_INLINE V min(V a, V b) { return vminq_u8(a, b); }
+    static HAMFLOW_INLINE V bit_or(V a, V b) { return vorrq_u8(a, b); }
+
+    // Minima of the tile's 2 x 32 vectors, rows[2 i + p], to out_p[i].
+    static HAMFLOW_INLINE void row_minima(const std::uint8_t* rows, std::uint8_t* out_a,
+                                          std::uint8_t* out_b) {
+        for (int i = 0; i < columns; i += 16) {
+            store(out_a + i, minima_of_16(rows + 2 * i * lanes));
+            store(out_b + i, minima_of_16(rows + (2 * i + 1) * lanes));
+        }
+    }
+    static HAMFLOW_INLINE V minima_of_16(const std::uint8_t* rows) {
+        V m[8];
+        unroll<8>([&](auto i) HAMFLOW_INLINE_LAMBDA {
+            m[i] = vpminq_u8(load(rows + 4 * i * lanes), load(rows + (4 * i + 2) * lanes));
+        });
+        unroll<4>([&](auto i) HAMFLOW_INLINE_LAMBDA { m[i] = vpminq_u8(m[2 * i], m[2 * i + 1]); });
+        return vpminq_u8(vpminq_u8(m[0], m[1]), vpminq_u8(m[2], m[3]));
+    }
+
+    // --- the running argmin ------------------------------------------------------------------
+    // best = min(best, d) and, where d is strictly smaller, index = k (int16).
+    static HAMFLOW_INLINE void keep_min(std::uint8_t* best, std::int16_t* index, V d,
+                                        std::int16_t k) {
+        const V old = load(best);
+        const int8x16_t less = vreinterpretq_s8_u8(vcltq_u8(d, old));
+        store(best, min(old, d));
+        const int16x8_t kk = vdupq_n_s16(k);
+        const uint16x8_t lo = vreinterpretq_u16_s16(vmovl_s8(vget_low_s8(less)));
+        const uint16x8_t hi = vreinterpretq_u16_s16(vmovl_high_s8(less));
+        vst1q_s16(index, vbslq_s16(lo, kk, vld1q_s16(index)));
+        vst1q_s16(index + 8, vbslq_s16(hi, kk, vld1q_s16(index + 8)));
+    }
+    static int index_position(int lane) { return lane; }
+    static HAMFLOW_INLINE void keep_min(V& best, V& index, V d, V k) {
+        index = vbslq_u8(vcltq_u8(d, best), k, index);
+        best = min(best, d);
+    }
+
+    // --- int16 -------------------------------------------------------------------------------
+    static constexpr int lanes16 = 8;
+    static int position16(int lane) { return lane; }
+    static HAMFLOW_INLINE int16x8_t s16(V v) { return vreinterpretq_s16_u8(v); }
+    static HAMFLOW_INLINE V u8(int16x8_t v) { return vreinterpretq_u8_s16(v); }
+    static HAMFLOW_INLINE V load16(const std::int16_t* p) { return u8(vld1q_s16(p)); }
+    static HAMFLOW_INLINE void store16(std::int16_t* p, V v) { vst1q_s16(p, s16(v)); }
+    static HAMFLOW_INLINE V set1_16(std::int16_t x) { return u8(vdupq_n_s16(x)); }
+    static HAMFLOW_INLINE V max16(V a, V b) { return u8(vmaxq_s16(s16(a), s16(b))); }
+    static HAMFLOW_INLINE V adds16(V a, V b) { return u8(vqaddq_s16(s16(a), s16(b))); }
+    // -step * distance of the first (last) eight labels; step <= 128.
+    struct Scale {
+        int8x16_t factor;
+        explicit Scale(int step) { factor = vdupq_n_s8(static_cast<std::int8_t>(-step)); }
+    };
+    static HAMFLOW_INLINE V scaled16(V d, const Scale& s, int half) {
+        const int8x16_t x = vreinterpretq_s8_u8(d);
+        return u8(half ? vmull_high_s8(x, s.factor)
+                       : vmull_s8(vget_low_s8(x), vget_low_s8(s.factor)));
+    }
+    static HAMFLOW_INLINE std::int16_t horizontal_max16(V v) { return vmaxvq_s16(s16(v)); }
+
+    // --- float32 -----------------------------------------------------------------------------
+    static constexpr int lanes32 = 4;
+    static HAMFLOW_INLINE F load32(const float* p) { return vld1q_f32(p); }
+    static HAMFLOW_INLINE void store32(float* p, F v) { vst1q_f32(p, v); }
+    static HAMFLOW_INLINE F set1_32(float x) { return vdupq_n_f32(x); }
+    static HAMFLOW_INLINE F min32(F a, F b) { return vminq_f32(a, b); }
+    static HAMFLOW_INLINE F sub32(F a, F b) { return vsubq_f32(a, b); }
+    // 128 + distance: the distance's byte put into the mantissa of 128.0f.
+    static constexpr float f32_offset = 128.0f;
+    static HAMFLOW_INLINE void to_f32(V d, F* out) {
+        const V exponent = vdupq_n_u8(0x43);
+        const uint16x8_t zero = vdupq_n_u16(0);
+        const uint16x8_t lo = vreinterpretq_u16_u8(vzip1q_u8(d, exponent));
+        const uint16x8_t hi = vreinterpretq_u16_u8(vzip2q_u8(d, exponent));
+        out[0] = vreinterpretq_f32_u16(vzip1q_u16(zero, lo));
+        out[1] = vreinterpretq_f32_u16(vzip2q_u16(zero, lo));
+        out[2] = vreinterpretq_f32_u16(vzip1q_u16(zero, hi));
+        out[3] = vreinterpretq_f32_u16(vzip2q_u16(zero, hi));
+    }
+    static int position32(int lane) { return lane; }
+    static HAMFLOW_INLINE float horizontal_min32(F v) { return vminvq_f32(v); }
+};
+
+// For the float messages: narrower tiles, whose running minima still fit the first-level cache.
+struct BitsF32 : Bits {
+    static constexpr int columns = 16;
+};
+
+// For the scalar products of float descriptors: a register tile of rows x vectors sums.
+struct Floats {
+    using F = float32x4_t;
+    static constexpr int width = 4;
+    static constexpr int rows = 6, vectors = 4;
+    static HAMFLOW_INLINE F zero() { return vdupq_n_f32(0.0f); }
+    static HAMFLOW_INLINE F loadu(const float* p) { return vld1q_f32(p); }
+    static HAMFLOW_INLINE void storeu(float* p, F v) { vst1q_f32(p, v); }
+    static HAMFLOW_INLINE F set1(float x) { return vdupq_n_f32(x); }
+    static HAMFLOW_INLINE F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
+    static HAMFLOW_INLINE F add(F a, F b) { return vaddq_f32(a, b); }
+    static HAMFLOW_INLINE F min(F a, F b) { return vminq_f32(a, b); }
+};
+
+}  // namespace neon
+}  // namespace hamflow

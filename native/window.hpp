@@ -1,0 +1,85 @@
+// The search window W = [u0, u0 + du) x [v0, v0 + dv) and the problems that the kernels solve.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "simd/common.hpp"
+
+namespace hamflow {
+
+struct Window {
+    int u0, du, v0, dv;
+    HAMFLOW_INLINE Window transposed() const { return {v0, dv, u0, du}; }
+};
+
+// Half-open range of the labels k in [0, count) whose target `position + first + k` lies in
+// [0, size). Labels outside of it cost c_outside.
+struct LabelRange {
+    int lo, hi;
+    HAMFLOW_INLINE bool empty() const { return lo >= hi; }
+    HAMFLOW_INLINE bool covers(int count) const { return lo == 0 && hi == count; }
+    HAMFLOW_INLINE bool contains(int k) const { return k >= lo && k < hi; }
+    // The smallest label outside of the range, or `count` when there is none.
+    HAMFLOW_INLINE int first_outside(int count) const {
+        return empty() || lo > 0 ? 0 : (hi < count ? hi : count);
+    }
+};
+
+HAMFLOW_INLINE LabelRange labels_inside(int position, int first, int count, int size) {
+    // long long: position + first may exceed int for extreme windows.
+    const long long start = static_cast<long long>(position) + first;
+    long long lo = start < 0 ? -start : 0;
+    long long hi = size - start;
+    if (hi > count) hi = count;
+    if (lo >= hi) return {0, 0};
+    return {static_cast<int>(lo), static_cast<int>(hi)};
+}
+
+HAMFLOW_INLINE LabelRange u_labels(const Window& win, int x, int w) {
+    return labels_inside(x, win.u0, win.du, w);
+}
+HAMFLOW_INLINE LabelRange v_labels(const Window& win, int y, int h) {
+    return labels_inside(y, win.v0, win.dv, h);
+}
+
+// Two fields of packed 64-bit descriptors, both h x w, row-major; or, with the strides swapped,
+// the same two transposed in place: u and v change their roles.
+struct BitsPair {
+    const std::uint64_t* bits0;
+    const std::uint64_t* bits1;
+    int h, w;
+    std::size_t step_y, step_x;
+
+    HAMFLOW_INLINE BitsPair(const std::uint64_t* b0, const std::uint64_t* b1, int height, int width)
+        : bits0(b0), bits1(b1), h(height), w(width), step_y(static_cast<std::size_t>(width)),
+          step_x(1) {}
+    // Where pixel (x, y) is, also in the outputs.
+    HAMFLOW_INLINE std::size_t pixel(int x, int y) const { return y * step_y + x * step_x; }
+    HAMFLOW_INLINE BitsPair transposed() const {
+        BitsPair t(bits0, bits1, w, h);
+        t.step_y = step_x;
+        t.step_x = step_y;
+        return t;
+    }
+};
+
+// Two fields of float descriptors, both h x w x m, row-major.
+struct PhiPair {
+    const float* phi0;
+    const float* phi1;
+    int h, w, m;
+};
+
+// c = step * distance + base, and c_outside, for the messages on bits.
+struct FixedCost {
+    int step, base, outside;
+};
+struct FloatCost {
+    float step, base, outside;
+};
+
+// Which plane a message is sent to: to_v is min_u [c - lam_u], to_u is min_v [c - lam_v].
+enum class Direction { to_u, to_v };
+
+}  // namespace hamflow

@@ -1,0 +1,82 @@
+"""Hamflow: dense, large-displacement optical flow with binary descriptors on a plain CPU."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hamflow import matching
+    from hamflow._runtime import (
+        get_isa,
+        get_num_threads,
+        isa_levels,
+        set_isa,
+        set_num_threads,
+    )
+    from hamflow.descriptors import pair_bits
+    from hamflow.errors import FileError, HamflowError, InputError
+    from hamflow.flow import endpoint_error, flow_to_color, warp
+    from hamflow.io import read_flow, read_image, write_flow, write_image
+    from hamflow.window import Window
+
+__version__ = "0.1.0"
+
+# Where each public name lives. They are imported on first use, so that `import hamflow` is quick
+# and costs nothing that is not needed.
+_HOMES = {
+    "FileError": "hamflow.errors",
+    "HamflowError": "hamflow.errors",
+    "InputError": "hamflow.errors",
+    "Window": "hamflow.window",
+    "endpoint_error": "hamflow.flow",
+    "flow_to_color": "hamflow.flow",
+    "get_isa": "hamflow._runtime",
+    "get_num_threads": "hamflow._runtime",
+    "isa_levels": "hamflow._runtime",
+    "matching": "hamflow.matching",
+    "pair_bits": "hamflow.descriptors",
+    "read_flow": "hamflow.io",
+    "read_image": "hamflow.io",
+    "set_isa": "hamflow._runtime",
+    "set_num_threads": "hamflow._runtime",
+    "warp": "hamflow.flow",
+    "write_flow": "hamflow.io",
+    "write_image": "hamflow.io",
+}
+
+__all__ = [
+    "FileError",
+    "HamflowError",
+    "InputError",
+    "Window",
+    "__version__",
+    "endpoint_error",
+    "flow_to_color",
+    "get_isa",
+    "get_num_threads",
+    "isa_levels",
+    "matching",
+    "pair_bits",
+    "read_flow",
+    "read_image",
+    "set_isa",
+    "set_num_threads",
+    "warp",
+    "write_flow",
+    "write_image",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'hamflow' has no attribute {name!r}")
+    module = importlib.import_module(home)
+    value = module if home == f"hamflow.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,98 @@
+"""Writing files so that they are either complete or not there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from hamflow.errors import FileError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT} if hasattr(errno, "EDQUOT") else {errno.ENOSPC}
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a binary file that takes the place of `path` when the block ends without an error.
+
+    The bytes go to a temporary file in the same directory, which is flushed to the disk and then
+    renamed. On any failure, an interrupt by the user included, the temporary file is removed and
+    whatever stood at `path` stays as it was. A new file gets the permissions that ``open`` would
+    give it, an existing one keeps its own. A symbolic link stays a link: the file that it points
+    to is replaced.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file to write. Its directory must exist.
+
+    Yields
+    ------
+    file : binary file object
+        Where to write.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    target, permissions = _resolve(path)
+    # Not derived from the target's name, which may already be as long as a name can be.
+    temporary = target.with_name(f".hamflow-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if permissions is not None:
+            os.chmod(temporary, permissions)
+        os.replace(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        # A failed write carries no file name; an error about some other file is the caller's.
+        if isinstance(error, OSError) and error.filename in (None, str(temporary), temporary):
+            raise FileError(f"{os.fspath(path)}: {_reason(error, target)}") from error
+        raise
+
+
+def _resolve(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
+    """Follow links; return the true target and, if it exists, its permission bits."""
+    name = os.fspath(path)
+    try:
+        # Not Path.resolve(), which answers a loop of links with a RuntimeError on Python 3.11.
+        target = Path(os.path.realpath(name))
+        status = os.stat(name)
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise FileError(
+                f"{name}: cannot be written because the directory {target.parent} does not "
+                f"exist; create it first."
+            ) from None
+        return target, None
+    except (OSError, ValueError) as error:
+        raise FileError(f"{name}: cannot be written ({error}); choose another path.") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise FileError(f"{name}: is a directory; give the path of a file to write.")
+    if not stat.S_ISREG(status.st_mode):
+        # Renaming onto a device or a pipe would replace it by an ordinary file.
+        raise FileError(f"{name}: is not a regular file; give the path of a file to write.")
+    if not os.access(target, os.W_OK):
+        raise FileError(f"{name}: is write-protected; change its permissions or choose another.")
+    return target, stat.S_IMODE(status.st_mode) & 0o777
+
+
+def _reason(error: OSError, target: Path) -> str:
+    if error.errno in _FULL:
+        return "cannot be written because the disk is full; free some space and try again."
+    if isinstance(error, PermissionError):
+        return (
+            f"cannot be written because the directory {target.parent} does not permit it; "
+            f"choose another."
+        )
+    return f"cannot be written ({error.strerror or error}); choose another path."

@@ -1,0 +1,201 @@
+"""A reader for PNG files with 16 bits per channel, which Pillow would reduce to 8.
+
+Only what such files need is here: grey or colour, with or without alpha, interlaced or not. See
+the PNG specification, https://www.w3.org/TR/png-3/.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from io import BufferedReader
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.errors import FileError
+from hamflow.io._reading import check_size
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_CHUNK = struct.Struct(">I4s")
+_IHDR = struct.Struct(">IIBBBBB")
+_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # colour type -> samples per pixel
+# Where each pass starts and how far apart its pixels are: (x, y, step in x, step in y).
+_ONE_PASS = ((0, 0, 1, 1),)
+_ADAM7 = (
+    (0, 0, 8, 8),
+    (4, 0, 8, 8),
+    (0, 4, 4, 8),
+    (2, 0, 4, 4),
+    (0, 2, 2, 4),
+    (1, 0, 2, 2),
+    (0, 1, 1, 2),
+)
+
+
+class Png16(NamedTuple):
+    """The samples of a 16-bit PNG file and what its metadata says about them."""
+
+    samples: NDArray[np.uint16]  # H×W×channels
+    exif: bytes
+
+
+class _Damage(Exception):
+    """Says in half a sentence what is wrong with the file."""
+
+
+def is_png16(header: bytes) -> bool:
+    """Tell from the first 25 bytes of a file whether `read_png16` is the reader for it."""
+    return header[:8] == _SIGNATURE and header[12:16] == b"IHDR" and header[24:25] == b"\x10"
+
+
+def read_png16(path: str | os.PathLike[str], file: BufferedReader) -> Png16:
+    """Decode a 16-bit PNG file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        How error messages call the file.
+    file : io.BufferedReader
+        The file, at its beginning; `is_png16` has said yes to it.
+
+    Returns
+    -------
+    png : Png16
+        The H×W×channels samples, unscaled, and the EXIF block (empty if there is none).
+
+    Raises
+    ------
+    FileError
+        If the file is damaged or too large.
+    """
+    try:
+        return _decode(path, file)
+    except (_Damage, zlib.error) as error:
+        raise FileError(
+            f"{os.fspath(path)}: is a damaged PNG file ({error}); get it again."
+        ) from error
+
+
+def _decode(path: str | os.PathLike[str], file: BufferedReader) -> Png16:
+    file.seek(len(_SIGNATURE))
+    chunks = _chunks(file)
+    kind, data = next(chunks)
+    if kind != b"IHDR" or len(data) != _IHDR.size:
+        raise _Damage("its header has the wrong length")
+    width, height, _, colour_type, compression, filtering, interlace = _IHDR.unpack(data)
+    if colour_type not in _CHANNELS or compression or filtering or interlace > 1:
+        raise _Damage("its header holds values that PNG does not define")
+    check_size(path, width, height)
+    channels = _CHANNELS[colour_type]
+
+    passes = [
+        (x, y, dx, dy, len(range(x, width, dx)), len(range(y, height, dy)))
+        for x, y, dx, dy in (_ADAM7 if interlace else _ONE_PASS)
+        if x < width and y < height
+    ]
+    lengths = [rows * (1 + columns * channels * 2) for *_, columns, rows in passes]
+    pixels, exif = _inflate(chunks, sum(lengths))
+
+    samples = np.empty((height, width, channels), np.uint16)
+    start = 0
+    for (x, y, dx, dy, columns, rows), length in zip(passes, lengths, strict=True):
+        lines = np.frombuffer(pixels, np.uint8, length, start).reshape(rows, -1)
+        samples[y::dy, x::dx] = _unfilter(lines, columns, channels * 2).view(">u2")
+        start += length
+    return Png16(samples, exif)
+
+
+def _chunks(file: BufferedReader) -> Iterator[tuple[bytes, bytes]]:
+    """Yield type and content of every chunk before the last, checked against their CRC."""
+    size = os.fstat(file.fileno()).st_size
+    while True:
+        head = file.read(_CHUNK.size)
+        if len(head) < _CHUNK.size:
+            raise _Damage("it is truncated")
+        length, kind = _CHUNK.unpack(head)
+        # Compared with what is there before reading: a lying length allocates nothing.
+        if length + 4 > size - file.tell():
+            raise _Damage("it is truncated")
+        data = file.read(length)
+        if zlib.crc32(data, zlib.crc32(kind)) != int.from_bytes(file.read(4), "big"):
+            raise _Damage(f"the checksum of its {kind.decode('ascii', 'replace')} chunk is wrong")
+        if kind == b"IEND":
+            return
+        yield kind, data
+
+
+def _inflate(chunks: Iterator[tuple[bytes, bytes]], length: int) -> tuple[bytes, bytes]:
+    """Decompress the pixels, which must be `length` bytes, and pick up the EXIF block."""
+    inflater = zlib.decompressobj()
+    pixels = bytearray()
+    exif = b""
+    for kind, data in chunks:
+        if kind == b"IDAT":
+            # One byte more than allowed is enough to know, whatever the stream would expand to.
+            pixels += inflater.decompress(data, length - len(pixels) + 1)
+            if len(pixels) > length:
+                raise _Damage("it has more pixels than its header announces")
+        elif kind == b"eXIf":
+            exif = data
+        elif kind[0:1].isupper() and kind != b"PLTE":
+            raise _Damage(f"it has an unknown critical chunk {kind.decode('ascii', 'replace')}")
+    if len(pixels) < length or not inflater.eof:
+        raise _Damage("it has fewer pixels than its header announces")
+    return bytes(pixels), exif
+
+
+def _unfilter(lines: NDArray[np.uint8], columns: int, depth: int) -> NDArray[np.uint8]:
+    """Undo the filters of one pass.
+
+    Parameters
+    ----------
+    lines : (rows, 1 + columns * depth) uint8
+        Each line is the number of its filter and the filtered bytes.
+    columns, depth : int
+        Pixels per line and bytes per pixel.
+
+    Returns
+    -------
+    pixels : (rows, columns, depth) uint8
+        The plain bytes.
+    """
+    rows = len(lines)
+    filters = lines[:, 0].astype(np.intp)
+    if filters.max() > 4:
+        raise _Damage("it has a line with an undefined filter")
+    # Pixels outside the picture count as zero: a row above and a column to the left of it.
+    padded = np.zeros((rows + 1, columns + 1, depth), np.uint8)
+    padded[1:, 1:] = lines[:, 1:].reshape(rows, columns, depth)
+    flat = padded.reshape(-1, depth)
+    # A pixel depends on its left, upper and upper left neighbours, so all pixels of a diagonal
+    # x + y = const can be done at once. One row down and one pixel to the left is `columns` on.
+    for diagonal in range(rows + columns - 1):
+        top = max(0, diagonal - columns + 1)
+        bottom = min(rows, diagonal + 1)
+        first = (top + 1) * (columns + 1) + (diagonal - top) + 1
+        stop = first + (bottom - top - 1) * columns + 1
+        left, up, corner = (
+            flat[first - back : stop - back : columns].astype(np.int16)
+            for back in (1, columns + 1, columns + 2)
+        )
+        prediction = np.choose(
+            filters[top:bottom, None],
+            (np.int16(0), left, up, (left + up) >> 1, _paeth(left, up, corner)),
+        )
+        flat[first:stop:columns] += prediction.astype(np.uint8)
+    return np.ascontiguousarray(padded[1:, 1:])
+
+
+def _paeth(
+    left: NDArray[np.int16], up: NDArray[np.int16], corner: NDArray[np.int16]
+) -> NDArray[np.int16]:
+    """Return whichever neighbour is nearest to left + up - corner; ties in this order."""
+    to_left = np.abs(up - corner)
+    to_up = np.abs(left - corner)
+    to_corner = np.abs(left + up - 2 * corner)
+    up_or_corner = np.where(to_up <= to_corner, up, corner)
+    return np.where((to_left <= to_up) & (to_left <= to_corner), left, up_or_corner)

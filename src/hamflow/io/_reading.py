@@ -1,0 +1,60 @@
+"""What the readers share: opening a file safely, and how large a picture may be."""
+
+from __future__ import annotations
+
+import os
+import stat
+from io import BufferedReader
+
+from hamflow.errors import FileError
+
+MAX_PIXELS = 2**27
+"""Files that announce more pixels are refused before anything is allocated (16384 × 8192)."""
+
+
+def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
+    """Open an existing regular file for reading.
+
+    Raises
+    ------
+    FileError
+        If there is no such file, or it is a directory, a pipe or a device, or not readable.
+    """
+    name = os.fspath(path)
+    try:
+        # Asked before opening, because opening a pipe that nobody writes to would wait for ever.
+        mode = os.stat(name).st_mode
+        if stat.S_ISDIR(mode):
+            raise FileError(f"{name}: is a directory; give the path of a file.")
+        if not stat.S_ISREG(mode):
+            raise FileError(f"{name}: is not a regular file; save its content to one first.")
+        return open(name, "rb")
+    except FileNotFoundError:
+        raise FileError(f"{name}: does not exist; check the path.") from None
+    except PermissionError:
+        raise FileError(f"{name}: may not be read; check its permissions.") from None
+    except FileError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
+        raise FileError(f"{name}: cannot be opened ({error}); check the path.") from error
+
+
+def check_size(path: str | os.PathLike[str], width: int, height: int) -> None:
+    """Refuse pictures without pixels and pictures beyond `MAX_PIXELS`.
+
+    Raises
+    ------
+    FileError
+        If the announced size is not acceptable.
+    """
+    name = os.fspath(path)
+    if width <= 0 or height <= 0:
+        raise FileError(
+            f"{name}: its header announces an impossible size of {width} × {height} pixels; "
+            f"the file is damaged, get it again."
+        )
+    if width * height > MAX_PIXELS:
+        raise FileError(
+            f"{name}: its header announces {width} × {height} pixels, more than the "
+            f"{MAX_PIXELS} that Hamflow reads; use a smaller picture."
+        )

@@ -1,0 +1,108 @@
+"""Middlebury's ``.flo`` files.
+
+A file holds the bytes ``PIEH``, then the width and the height as int32, then u and v of each pixel
+as float32, row by row, all little endian. A component beyond 1e9 marks an unknown pixel.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hamflow._check import as_flow
+from hamflow.errors import FileError, InputError
+from hamflow.io._atomic import atomic_write
+from hamflow.io._reading import check_size, open_regular
+
+_MAGIC = b"PIEH"  # the float32 202021.25
+_HEADER = struct.Struct("<4sii")
+_UNKNOWN_ABOVE = 1e9
+_UNKNOWN = 1e10
+
+
+def read_flo(path: str | os.PathLike[str]) -> NDArray[np.float32]:
+    """Read a flow from a ``.flo`` file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file to read.
+
+    Returns
+    -------
+    flow : (H, W, 2) float32
+        u to the right and v down; both are NaN where the file marks either as unknown.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, is no ``.flo`` file, or is shorter or longer than it should be.
+    """
+    name = os.fspath(path)
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            width, height = _parse_header(name, file.read(_HEADER.size), size)
+            flow = np.empty((height, width, 2), np.dtype("<f4"))
+            if file.readinto(flow.data.cast("B")) != flow.nbytes:
+                raise FileError(f"{name}: became shorter while it was read; try again.")
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read ({error.strerror}); check the disk.") from error
+    # Written so that NaN in the file counts as unknown, too.
+    known = (np.abs(flow) <= _UNKNOWN_ABOVE).all(axis=2)
+    flow[~known] = np.nan
+    return flow.astype(np.float32, copy=False)
+
+
+def _parse_header(name: str, header: bytes, size: int) -> tuple[int, int]:
+    if not header.startswith(_MAGIC):
+        raise FileError(
+            f"{name}: is not a .flo file, because it does not start with PIEH; check the format."
+        )
+    if len(header) < _HEADER.size:
+        raise FileError(f"{name}: ends within its header; the file is truncated, get it again.")
+    _, width, height = _HEADER.unpack(header)
+    check_size(name, width, height)
+    expected = _HEADER.size + 8 * width * height
+    if size != expected:
+        trouble = "truncated" if size < expected else "too long"
+        raise FileError(
+            f"{name}: is {trouble}: {width} × {height} pixels take {expected} bytes, "
+            f"but the file has {size}; get it again."
+        )
+    return width, height
+
+
+def write_flo(path: str | os.PathLike[str], flow: ArrayLike) -> None:
+    """Write a flow to a ``.flo`` file, atomically.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file to write; an existing one is replaced.
+    flow : (H, W, 2) array_like
+        u and v. A pixel with NaN in either component is written as unknown.
+
+    Raises
+    ------
+    InputError
+        If the flow has another shape, or values that the format cannot express.
+    FileError
+        If the file cannot be written.
+    """
+    data = as_flow(flow)
+    unknown = np.isnan(data).any(axis=2)
+    if (np.abs(data[~unknown]) > _UNKNOWN_ABOVE).any():
+        raise InputError(
+            "flow has infinite values or values beyond 1e9, which a .flo file cannot hold; "
+            "mark unknown pixels with NaN."
+        )
+    data = data.astype("<f4", order="C")
+    data[unknown] = _UNKNOWN
+    height, width, _ = data.shape
+    with atomic_write(path) as file:
+        file.write(_HEADER.pack(_MAGIC, width, height))
+        file.write(data.data)

@@ -1,0 +1,170 @@
+"""Reading and writing of images."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, UnidentifiedImageError
+
+from hamflow._check import as_image
+from hamflow.errors import FileError, InputError
+from hamflow.io._atomic import atomic_write
+from hamflow.io._png16 import is_png16, read_png16
+from hamflow.io._reading import MAX_PIXELS, check_size, open_regular
+
+_Pixels = NDArray[np.uint8] | NDArray[np.uint16]
+
+# Named one by one: some of Pillow's other readers start programs or fetch more files.
+_READABLE = ("BMP", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+_WRITABLE = {
+    ".bmp": "BMP",
+    ".jpeg": "JPEG",
+    ".jpg": "JPEG",
+    ".png": "PNG",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".webp": "WEBP",
+}
+_EXIF_ORIENTATION = 0x0112
+# How to turn the stored picture upright, by the value of the EXIF tag.
+_UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    1: lambda a: a,
+    2: lambda a: a[:, ::-1],
+    3: lambda a: a[::-1, ::-1],
+    4: lambda a: a[::-1],
+    5: lambda a: a.swapaxes(0, 1),
+    6: lambda a: a[::-1].swapaxes(0, 1),
+    7: lambda a: a[::-1, ::-1].swapaxes(0, 1),
+    8: lambda a: a[:, ::-1].swapaxes(0, 1),
+}
+
+
+def read_image(path: str | os.PathLike[str]) -> _Pixels:
+    """Read an image as RGB.
+
+    Grey is repeated in all three channels, palettes are resolved, alpha is dropped, and the
+    picture is turned as its EXIF orientation says. PNG files with 16 bits per channel and grey
+    images of 16 bits in any format keep them; 16-bit colour in other formats is reduced to 8.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A BMP, JPEG, PNG, PPM/PGM, TIFF or WebP file.
+
+    Returns
+    -------
+    image : (H, W, 3) uint8 or uint16
+        Red, green and blue.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged, too large, or no image in one of these formats.
+    """
+    name = os.fspath(path)
+    with open_regular(path) as file:
+        try:
+            header = file.read(25)
+            file.seek(0)
+            if is_png16(header):
+                samples, exif_block = read_png16(name, file)
+                # Two channels are grey and alpha, four are colour and alpha.
+                pixels: _Pixels = samples[:, :, : 1 if samples.shape[2] < 3 else 3]
+                orientation = _orientation(lambda: _parse_exif(exif_block))
+            else:
+                with Image.open(file, formats=_READABLE) as picture:
+                    check_size(name, *picture.size)
+                    picture.load()
+                    pixels = _pixels(name, picture)
+                    orientation = _orientation(picture.getexif)
+        except (FileError, MemoryError):
+            raise
+        except Image.DecompressionBombError as error:
+            raise FileError(
+                f"{name}: its header announces more than the {MAX_PIXELS} pixels that Hamflow "
+                f"reads; use a smaller picture."
+            ) from error
+        except UnidentifiedImageError as error:
+            raise FileError(
+                f"{name}: is not an image that Hamflow reads; convert it to one of: "
+                f"{', '.join(_READABLE)}."
+            ) from error
+        # Pillow's decoders meet damage with exceptions of many unrelated kinds.
+        except Exception as error:
+            raise FileError(
+                f"{name}: cannot be decoded ({error}); the image is damaged, get it again."
+            ) from error
+    upright = _UPRIGHT.get(orientation, _UPRIGHT[1])(pixels)
+    return np.ascontiguousarray(upright) if upright.shape[2] == 3 else np.repeat(upright, 3, axis=2)
+
+
+def _pixels(name: str, picture: Image.Image) -> _Pixels:
+    """Return H×W×1 uint16 for grey of more than 8 bits, else H×W×3 uint8."""
+    if picture.mode == "F":
+        raise FileError(
+            f"{name}: holds floating-point pixels; convert it to an image of 8 or 16 bits."
+        )
+    if not picture.mode.startswith("I"):
+        return np.array(picture.convert("RGB"))
+    grey = np.asarray(picture)
+    if grey.min() < 0 or grey.max() > np.iinfo(np.uint16).max:
+        raise FileError(f"{name}: holds pixels beyond 16 bits; convert it to 8 or 16 bits.")
+    return grey.astype(np.uint16)[:, :, None]
+
+
+def _parse_exif(block: bytes) -> Image.Exif:
+    exif = Image.Exif()
+    exif.load(block)
+    return exif
+
+
+def _orientation(exif: Callable[[], Image.Exif]) -> int:
+    # Metadata that cannot be parsed is no reason to refuse the picture.
+    try:
+        return int(exif().get(_EXIF_ORIENTATION, 1))
+    except Exception:  # noqa: BLE001
+        return 1
+
+
+def write_image(path: str | os.PathLike[str], image: ArrayLike) -> None:
+    """Write an image, atomically; the suffix of the file's name decides the format.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file to write, ending in ``.png``, ``.jpg``, ``.jpeg``, ``.bmp``, ``.tif``, ``.tiff``
+        or ``.webp``; an existing one is replaced.
+    image : (H, W) or (H, W, 3) uint8 array_like
+        Grey or RGB.
+
+    Raises
+    ------
+    InputError
+        If the image has another shape or type.
+    FileError
+        If the suffix is unknown, the format cannot hold the image, or the file cannot be written.
+    """
+    name = os.fspath(path)
+    suffix = PurePath(path).suffix
+    kind = _WRITABLE.get(suffix.lower())
+    if kind is None:
+        raise FileError(
+            f"{name}: an image file cannot have the suffix {suffix!r}; "
+            f"use one of: {', '.join(_WRITABLE)}."
+        )
+    array = as_image(image)
+    if array.dtype != np.uint8:
+        raise InputError(f"image must be of type uint8 to be written, but is {array.dtype}.")
+    encoded = io.BytesIO()
+    try:
+        Image.fromarray(np.ascontiguousarray(array)).save(encoded, kind, quality=95)
+    except (OSError, ValueError) as error:  # for example a side longer than the format permits
+        raise FileError(f"{name}: cannot be encoded ({error}); use another format.") from error
+    with atomic_write(path) as file:
+        file.write(encoded.getbuffer())

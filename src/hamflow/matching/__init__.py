@@ -1,0 +1,23 @@
+"""Matching of descriptors: the min-projection of the 4D cost in its three variants."""
+
+from hamflow.matching.messages import HammingCost, float_message, message
+from hamflow.matching.projection import (
+    FloatMinProjection,
+    MinProjection,
+    float_min_projection,
+    hybrid_min_projection,
+    min_projection,
+    pack_bits,
+)
+
+__all__ = [
+    "FloatMinProjection",
+    "HammingCost",
+    "MinProjection",
+    "float_message",
+    "float_min_projection",
+    "hybrid_min_projection",
+    "message",
+    "min_projection",
+    "pack_bits",
+]

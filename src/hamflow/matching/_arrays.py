@@ -1,0 +1,94 @@
+"""What the kernels accept, said in one sentence where it is not met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow import _native
+from hamflow.errors import InputError
+
+Bits = NDArray[np.uint64]
+Phi = NDArray[np.float32]
+Labels = NDArray[np.int16]
+
+
+def _array(value: object, name: str, dtype: type[np.generic], axes: str) -> NDArray[Any]:
+    if not isinstance(value, np.ndarray):
+        raise InputError(f"{name} must be a numpy array, not {type(value).__name__}.")
+    ndim = axes.count("×") + 1
+    if value.ndim != ndim or value.size == 0:
+        raise InputError(
+            f"{name} must have {ndim} axes ({axes}) and at least one element, "
+            f"but its shape is {value.shape}."
+        )
+    if value.dtype != dtype:
+        remedy = f"convert it with .astype(numpy.{np.dtype(dtype).name})"
+        raise InputError(f"{name} must be of type {np.dtype(dtype).name}, not {value.dtype}; {remedy}.")
+    if not value.flags.c_contiguous:
+        raise InputError(
+            f"{name} is not contiguous in memory; pass numpy.ascontiguousarray({name})."
+        )
+    return value
+
+
+def check_bits(bits0: object, bits1: object) -> tuple[Bits, Bits]:
+    """Return two descriptor fields, H×W uint64, of one shape."""
+    first = _array(bits0, "bits0", np.uint64, "H×W")
+    second = _array(bits1, "bits1", np.uint64, "H×W")
+    _same_shape(first, second, "bits0", "bits1")
+    return first, second
+
+
+def check_phi(phi0: object, phi1: object) -> tuple[Phi, Phi]:
+    """Return two descriptor fields, H×W×m float32, of one shape and finite."""
+    first = _array(phi0, "phi0", np.float32, "H×W×m")
+    second = _array(phi1, "phi1", np.float32, "H×W×m")
+    _same_shape(first, second, "phi0", "phi1")
+    for array, name in ((first, "phi0"), (second, "phi1")):
+        check_finite(array, name)
+    return first, second
+
+
+def check_volume(
+    value: object, name: str, dtype: type[np.generic], shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """Return a volume of exactly this type and shape."""
+    array = _array(value, name, dtype, "×".join(("H", "W", "D")[: len(shape)]))
+    if array.shape != shape:
+        raise InputError(f"{name} must have the shape {shape}, but has {array.shape}.")
+    return array
+
+
+def check_finite(array: NDArray[np.float32], name: str) -> None:
+    """Refuse NaN and infinity, which would make every comparison meaningless."""
+    if not _native.all_finite(array):
+        raise InputError(f"{name} has values that are NaN or infinite; replace them first.")
+
+
+def check_distance(outside: object) -> int:
+    """Return the Hamming distance of a target outside of the image."""
+    if isinstance(outside, bool) or not isinstance(outside, int | np.integer):
+        raise InputError(f"outside must be a whole number of bits, not {outside!r}.")
+    if not 0 <= outside <= 64:
+        raise InputError(f"outside must be a Hamming distance from 0 to 64, not {outside}.")
+    return int(outside)
+
+
+def check_cost(outside: object, name: str = "outside") -> float:
+    """Return a finite cost."""
+    if isinstance(outside, bool) or not isinstance(outside, int | float | np.number):
+        raise InputError(f"{name} must be a number, not {outside!r}.")
+    cost = float(outside)
+    if not np.isfinite(np.float32(cost)):
+        raise InputError(f"{name} must be finite in float32, not {outside!r}.")
+    return cost
+
+
+def _same_shape(a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:
+    if a.shape != b.shape:
+        raise InputError(
+            f"{name_a} and {name_b} must have one shape, but have {a.shape} and {b.shape}."
+        )

@@ -1,0 +1,144 @@
+"""Messages between the planes of the CRF: a min-projection with cost offsets.
+
+``lam_v(v) := min_u [c(u, v) - lam_u(u)]`` and ``lam_u(u) := min_v [c(u, v) - lam_v(v)]``, with the
+cost c evaluated on the fly from bits (Q) or floats (F).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
+from hamflow import _native
+from hamflow.errors import InputError
+from hamflow.matching._arrays import (
+    Bits,
+    Phi,
+    check_bits,
+    check_cost,
+    check_finite,
+    check_phi,
+    check_volume,
+)
+from hamflow.window import Window, WindowLike
+
+Receiver = Literal["u", "v"]
+
+
+@dataclass(frozen=True)
+class HammingCost:
+    """The cost of a Hamming distance h: step · h + base, and of a target outside.
+
+    The defaults are the paper's units, c = 2 h - m, with the chance level outside. For fixed
+    point all three are whole numbers in units of 1/scale: ``HammingCost.fixed(scale)``.
+    """
+
+    step: float = 2.0
+    base: float = -64.0
+    outside: float = 0.0
+
+    @classmethod
+    def fixed(cls, scale: int, outside: float = 0.0) -> HammingCost:
+        """Return the cost 2 h - m in units of 1/scale, for int16 messages (scale 1 to 64)."""
+        return cls(2 * scale, -64 * scale, round(outside * scale))
+
+
+def message(
+    bits0: Bits,
+    bits1: Bits,
+    window: WindowLike,
+    lam: NDArray[Any],
+    *,
+    to: Receiver,
+    cost: HammingCost | None = None,
+) -> NDArray[Any]:
+    """Send a message between the planes, from packed bits.
+
+    Parameters
+    ----------
+    bits0, bits1 : (H, W) array of uint64
+        Packed descriptors of the two images.
+    window : Window or int or tuple
+        Displacements.
+    lam : (H, W, du) array for `to` = "v", (H, W, dv) array for "u"
+        Offsets of the sender's labels: int16 for fixed point, where every sum saturates (keep the
+        range small enough that none does), or float32.
+    to : "u" or "v"
+        The plane that receives.
+    cost : HammingCost, optional
+        What a distance costs; whole numbers for int16, with a step of 1 to 128.
+
+    Returns
+    -------
+    (H, W, dv) array for `to` = "v", (H, W, du) array for "u"
+        min [c - lam] over the sender's labels, of the type of `lam`.
+    """
+    first, second = check_bits(bits0, bits1)
+    win = Window.of(window)
+    costs = HammingCost() if cost is None else cost
+    dtype = np.int16 if getattr(lam, "dtype", None) == np.int16 else np.float32
+    offsets, out = _volumes(first.shape, win, lam, to, dtype)
+    if dtype is np.int16:
+        whole = tuple(int(x) for x in (costs.step, costs.base, costs.outside))
+        exact = whole == (costs.step, costs.base, costs.outside)
+        lowest, highest = min(whole[1:]), max(whole[1] + 64 * whole[0], whole[2])
+        if not exact or not 1 <= whole[0] <= 128 or lowest < -32768 or highest > 32767:
+            raise InputError(
+                "cost: int16 messages need whole numbers within int16 and a step from 1 to 128, "
+                f"not {costs}."
+            )
+        _native.message16(first, second, win.as_tuple(), to, whole, offsets, out)
+    else:
+        values = tuple(check_cost(getattr(costs, n), n) for n in ("step", "base", "outside"))
+        if values[0] <= 0:
+            raise InputError(f"cost: the step must be positive, not {values[0]}.")
+        check_finite(offsets, "lam")
+        _native.message32(first, second, win.as_tuple(), to, values, offsets, out)
+    return out
+
+
+def float_message(
+    phi0: Phi,
+    phi1: Phi,
+    window: WindowLike,
+    lam: NDArray[np.float32],
+    *,
+    to: Receiver,
+    outside: float = 0.0,
+) -> NDArray[np.float32]:
+    """Send a message between the planes, from float descriptors: the cost is -<phi0, phi1>.
+
+    Parameters
+    ----------
+    phi0, phi1 : (H, W, m) array of float32
+        Descriptors of the two images.
+    window : Window or int or tuple
+        Displacements.
+    lam : (H, W, du) array of float32 for `to` = "v", (H, W, dv) for "u"
+        Offsets of the sender's labels.
+    to : "u" or "v"
+        The plane that receives.
+    outside : float
+        Cost of a target outside of the image.
+    """
+    first, second = check_phi(phi0, phi1)
+    win = Window.of(window)
+    offsets, out = _volumes(first.shape, win, lam, to, np.float32)
+    check_finite(offsets, "lam")
+    _native.float_message(first, second, win.as_tuple(), to, check_cost(outside), offsets, out)
+    return out
+
+
+def _volumes(
+    shape: tuple[int, ...], win: Window, lam: object, to: str, dtype: type[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the sender's offsets, checked, and room for the receiver's message."""
+    if to not in ("u", "v"):
+        raise InputError(f"A message goes to the plane 'u' or 'v', not to {to!r}.")
+    h, w = shape[:2]
+    sender, receiver = (win.dv, win.du) if to == "u" else (win.du, win.dv)
+    return check_volume(lam, "lam", dtype, (h, w, sender)), np.empty((h, w, receiver), dtype)

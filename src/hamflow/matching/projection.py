@@ -1,0 +1,277 @@
+"""The local model: min-projection of the 4D cost, and winner takes all (eq. 4 of the paper).
+
+``c^u(i, u) = min_v c(i; u, v)`` and ``c^v(i, v) = min_u c(i; u, v)``, computed on the fly: the 4D
+cost is never stored. The three variants differ in where they quantise: QQ everywhere, FF nowhere,
+FQ in the inner argmin only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
+from hamflow import _native
+from hamflow.errors import InputError
+from hamflow.matching._arrays import (
+    Bits,
+    Labels,
+    Phi,
+    check_bits,
+    check_cost,
+    check_distance,
+    check_finite,
+    check_phi,
+    check_volume,
+)
+from hamflow.window import Window, WindowLike
+
+CHANCE_LEVEL = 32
+"""Hamming distance that two unrelated 64-bit descriptors have on average."""
+
+
+@dataclass(frozen=True)
+class MinProjection:
+    """Result of :func:`min_projection` (QQ).
+
+    Attributes
+    ----------
+    cu, cv : (H, W, du) and (H, W, dv) array of uint8
+        Hamming distances minimised over v and over u.
+    v_hat, u_hat : arrays of int16 of the same shapes, or None
+        The labels at which these minima are attained, the smallest where several are.
+    bits0, bits1, window, outside
+        What it was computed from.
+    """
+
+    cu: NDArray[np.uint8]
+    cv: NDArray[np.uint8]
+    v_hat: Labels | None
+    u_hat: Labels | None
+    bits0: Bits
+    bits1: Bits
+    window: Window
+    outside: int
+
+    def wta(self) -> NDArray[np.float32]:
+        """Return the winner-takes-all flow, H×W×2, in whole pixels.
+
+        v minimises c^v, and u the row of costs at that v. Ties go to the smallest displacement,
+        then to the negative one, so that identical and flat frames give exactly 0.
+        """
+        labels = _best_labels(self.cv, self.window.v0)
+        return _rescan_bits(self.bits0, self.bits1, self.window, self.outside, labels)
+
+
+@dataclass(frozen=True)
+class FloatMinProjection:
+    """Result of :func:`float_min_projection` (FF) and :func:`hybrid_min_projection` (FQ).
+
+    Attributes
+    ----------
+    cu, cv : (H, W, du) and (H, W, dv) array of float32
+        Costs -<phi0, phi1> at the inner minimisers.
+    v_hat, u_hat : arrays of int16 of the same shapes, or None
+        The labels of the inner minimisers.
+    bits0, bits1 : (H, W) array of uint64, or None
+        The bits that chose them (FQ only).
+    phi0, phi1, window, outside
+        What it was computed from.
+    """
+
+    cu: NDArray[np.float32]
+    cv: NDArray[np.float32]
+    v_hat: Labels | None
+    u_hat: Labels | None
+    phi0: Phi
+    phi1: Phi
+    bits0: Bits | None
+    bits1: Bits | None
+    window: Window
+    outside: float
+
+    def wta(self) -> NDArray[np.float32]:
+        """Return the winner-takes-all flow, H×W×2; ties as in :meth:`MinProjection.wta`.
+
+        v minimises c^v. u minimises the row at that v: of the float cost (FF) or of the quantised
+        one (FQ), as the inner minimisation did.
+        """
+        labels = _best_labels(self.cv, self.window.v0)
+        if self.bits0 is not None and self.bits1 is not None:
+            return _rescan_bits(self.bits0, self.bits1, self.window, CHANCE_LEVEL, labels)
+        flow = np.empty((*self.cu.shape[:2], 2), np.float32)
+        _native.rescan_phi(
+            self.phi0, self.phi1, self.window.as_tuple(), self.outside, labels, flow
+        )
+        return flow
+
+    def backward(
+        self, grad_cu: NDArray[np.float32], grad_cv: NDArray[np.float32]
+    ) -> tuple[Phi, Phi]:
+        """Return the gradients with respect to phi0 and phi1.
+
+        Exact where the inner minimiser is unique: it is the indicator of the chosen pairs, so the
+        gradient is a gather and a scatter-add, O(H W (du + dv) m). Targets outside of the image
+        have a constant cost and no gradient. The same bytes for any number of threads.
+
+        Parameters
+        ----------
+        grad_cu, grad_cv : arrays of float32
+            Derivatives of a loss with respect to `cu` and `cv`.
+        """
+        if self.v_hat is None or self.u_hat is None:
+            raise InputError("The backward pass needs the inner argmins: pass argmins=True.")
+        gu = check_volume(grad_cu, "grad_cu", np.float32, self.cu.shape)
+        gv = check_volume(grad_cv, "grad_cv", np.float32, self.cv.shape)
+        check_finite(gu, "grad_cu")
+        check_finite(gv, "grad_cv")
+        grad_phi0, grad_phi1 = np.empty_like(self.phi0), np.empty_like(self.phi1)
+        _native.scatter(
+            self.phi0,
+            self.phi1,
+            self.window.as_tuple(),
+            self.v_hat,
+            self.u_hat,
+            gu,
+            gv,
+            grad_phi0,
+            grad_phi1,
+        )
+        return grad_phi0, grad_phi1
+
+
+def min_projection(
+    bits0: Bits,
+    bits1: Bits,
+    window: WindowLike,
+    *,
+    outside: int = CHANCE_LEVEL,
+    argmins: bool = False,
+) -> MinProjection:
+    """Min-projection of the Hamming distances of packed descriptors (QQ).
+
+    Parameters
+    ----------
+    bits0, bits1 : (H, W) array of uint64
+        Packed descriptors of the two images.
+    window : Window or int or tuple
+        Displacements to look at; an int D stands for the paper's square window.
+    outside : int
+        Distance of a target outside of the image; the default is the chance level.
+    argmins : bool
+        Also return the inner argmins, the labels v̂(u) and û(v).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bits = np.random.default_rng(0).integers(0, 2**64, (20, 30), np.uint64)
+    >>> shifted = np.roll(bits, (2, -3), axis=(0, 1))
+    >>> min_projection(bits, shifted, 16).wta()[10, 15]
+    array([-3.,  2.], dtype=float32)
+    """
+    first, second = check_bits(bits0, bits1)
+    win = Window.of(window)
+    distance = check_distance(outside)
+    cu, cv = _volumes(first.shape, win, np.uint8)
+    v_hat, u_hat = _volumes(first.shape, win, np.int16) if argmins else (None, None)
+    _native.min_projection(first, second, win.as_tuple(), distance, cu, cv, v_hat, u_hat)
+    return MinProjection(cu, cv, v_hat, u_hat, first, second, win, distance)
+
+
+def float_min_projection(
+    phi0: Phi,
+    phi1: Phi,
+    window: WindowLike,
+    *,
+    outside: float = 0.0,
+    argmins: bool = False,
+) -> FloatMinProjection:
+    """Min-projection of the float cost -<phi0, phi1> (FF).
+
+    Parameters
+    ----------
+    phi0, phi1 : (H, W, m) array of float32
+        Descriptors of the two images; any m, fastest for m = 64.
+    window : Window or int or tuple
+        Displacements to look at.
+    outside : float
+        Cost of a target outside of the image.
+    argmins : bool
+        Also return the inner argmins, which the backward pass needs.
+    """
+    first, second = check_phi(phi0, phi1)
+    win = Window.of(window)
+    cost = check_cost(outside)
+    cu, cv = _volumes(first.shape, win, np.float32)
+    v_hat, u_hat = _volumes(first.shape, win, np.int16) if argmins else (None, None)
+    _native.float_min_projection(first, second, win.as_tuple(), cost, cu, cv, v_hat, u_hat)
+    return FloatMinProjection(cu, cv, v_hat, u_hat, first, second, None, None, win, cost)
+
+
+def hybrid_min_projection(
+    phi0: Phi, phi1: Phi, window: WindowLike, *, outside: float = 0.0
+) -> FloatMinProjection:
+    """The hybrid model FQ: inner argmins on the bits, then the float cost at those argmins.
+
+    Parameters
+    ----------
+    phi0, phi1 : (H, W, 64) array of float32
+        Descriptors of the two images; their signs are the bits.
+    window : Window or int or tuple
+        Displacements to look at.
+    outside : float
+        Cost of a target outside of the image; in the inner argmin it has the chance level.
+    """
+    first, second = check_phi(phi0, phi1)
+    win = Window.of(window)
+    cost = check_cost(outside)
+    inner = min_projection(pack_bits(first), pack_bits(second), win, argmins=True)
+    cu, cv = _volumes(first.shape, win, np.float32)
+    _native.gather(
+        first, second, win.as_tuple(), cost, inner.v_hat, inner.u_hat, cu, cv
+    )
+    return FloatMinProjection(
+        cu, cv, inner.v_hat, inner.u_hat, first, second, inner.bits0, inner.bits1, win, cost
+    )
+
+
+def pack_bits(phi: Phi) -> Bits:
+    """Quantise descriptors: bit k of a pixel's word says whether its component k is positive.
+
+    Parameters
+    ----------
+    phi : (H, W, 64) array of float32
+
+    Returns
+    -------
+    (H, W) array of uint64
+    """
+    if not isinstance(phi, np.ndarray) or phi.ndim != 3 or phi.shape[2] != 64 or phi.size == 0:
+        shape = getattr(phi, "shape", type(phi).__name__)
+        raise InputError(f"phi must have the shape (H, W, 64) to be packed into bits, not {shape}.")
+    packed = np.packbits(phi > 0, axis=2, bitorder="little")
+    return np.ascontiguousarray(packed).view("<u8")[..., 0].astype(np.uint64, copy=False)
+
+
+def _volumes(
+    shape: tuple[int, ...], win: Window, dtype: type[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    h, w = shape[:2]
+    return np.empty((h, w, win.du), dtype), np.empty((h, w, win.dv), dtype)
+
+
+def _best_labels(costs: NDArray[Any], first: int) -> Labels:
+    labels = np.empty(costs.shape[:2], np.int16)
+    _native.best_labels(costs, first, labels)
+    return labels
+
+
+def _rescan_bits(
+    bits0: Bits, bits1: Bits, win: Window, outside: int, v_labels: Labels
+) -> NDArray[np.float32]:
+    flow = np.empty((*bits0.shape, 2), np.float32)
+    _native.rescan_bits(bits0, bits1, win.as_tuple(), outside, v_labels, flow)
+    return flow

@@ -1,0 +1,104 @@
+"""The search window W of discrete displacements."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import astuple, dataclass
+from typing import SupportsIndex, TypeAlias
+
+from hamflow.errors import InputError
+
+# The compiled kernels store labels as int16, and the number of a vector of labels in a byte.
+MAX_LABELS = 4096
+MAX_DISPLACEMENT = 1 << 24
+
+
+@dataclass(frozen=True)
+class Window:
+    """All displacements with u in [u0, u0 + du) and v in [v0, v0 + dv).
+
+    Label k of a component stands for the displacement k + u0 (or k + v0).
+
+    Parameters
+    ----------
+    u0, du : int
+        First horizontal displacement (to the right) and how many there are.
+    v0, dv : int
+        First vertical displacement (down) and how many there are; `dv` = 1 is stereo.
+
+    Examples
+    --------
+    >>> Window.of(128)
+    Window(u0=-64, du=128, v0=-64, dv=128)
+    >>> Window(-100, 101, 0, 1).contains(-40, 0)
+    True
+    """
+
+    u0: int
+    du: int
+    v0: int
+    dv: int
+
+    def __post_init__(self) -> None:
+        for name in ("u0", "du", "v0", "dv"):
+            try:
+                value = operator.index(getattr(self, name))
+            except TypeError:
+                raise InputError(
+                    f"The window's {name} must be a whole number, not {getattr(self, name)!r}."
+                ) from None
+            object.__setattr__(self, name, value)
+        for first, count in (("u0", "du"), ("v0", "dv")):
+            if not 1 <= getattr(self, count) <= MAX_LABELS:
+                raise InputError(
+                    f"The window's {count} must be from 1 to {MAX_LABELS}, "
+                    f"not {getattr(self, count)}."
+                )
+            if abs(getattr(self, first)) > MAX_DISPLACEMENT:
+                raise InputError(
+                    f"The window's {first} must be within ±{MAX_DISPLACEMENT}, "
+                    f"not {getattr(self, first)}."
+                )
+
+    @classmethod
+    def square(cls, d: int) -> Window:
+        """Return the paper's window: u and v in -D/2 .. D/2 - 1, for an even D."""
+        if d % 2 or d < 2:
+            raise InputError(
+                f"A square window needs an even number of displacements, at least 2, not {d}; "
+                "use Window(u0, du, v0, dv) for others."
+            )
+        return cls(-d // 2, d, -d // 2, d)
+
+    @classmethod
+    def of(cls, window: WindowLike) -> Window:
+        """Return a window from a window, the paper's D, or (u0, du, v0, dv)."""
+        if isinstance(window, Window):
+            return window
+        if isinstance(window, tuple):
+            if len(window) != 4:
+                raise InputError(
+                    f"A window is (u0, du, v0, dv), four numbers, but {len(window)} were given."
+                )
+            return cls(*(_whole(number, "A window's side") for number in window))
+        return cls.square(_whole(window, "A window"))
+
+    def contains(self, u: int, v: int) -> bool:
+        """Whether the displacement (u, v) is one of the window's."""
+        return self.u0 <= u < self.u0 + self.du and self.v0 <= v < self.v0 + self.dv
+
+    def as_tuple(self) -> tuple[int, int, int, int]:
+        """Return (u0, du, v0, dv)."""
+        return astuple(self)
+
+
+WindowLike: TypeAlias = Window | SupportsIndex | tuple[int, int, int, int]
+
+
+def _whole(value: object, what: str) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(
+            f"{what} must be a whole number (or a hamflow.Window), not {value!r}."
+        ) from None

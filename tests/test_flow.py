@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import doctest
+import tracemalloc
+from typing import Any
+
+import hypothesis.extra.numpy as hnp
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.typing import NDArray
+
+import hamflow.flow
+from hamflow.errors import InputError
+from hamflow.flow import color_wheel, endpoint_error, flow_to_color, warp
+
+SHAPES = [(2, 2), (2, 2, 3), (2, 2, 2, 2), (0, 2, 2), (2,), ()]
+
+
+def constant(height: int, width: int, u: float, v: float) -> NDArray[np.float32]:
+    return np.broadcast_to(np.array([u, v], np.float32), (height, width, 2)).copy()
+
+
+def test_doctests() -> None:
+    assert doctest.testmod(hamflow.flow).failed == 0
+
+
+# Colours
+
+
+def special_flows() -> dict[str, NDArray[Any]]:
+    y, x = np.mgrid[-40:41, -60:61].astype(np.float32)
+    rng = np.random.default_rng(0)
+    return {
+        "zeros": np.zeros((5, 6, 2), np.float32),
+        "single pixel": np.array([[[3, -4]]], np.float32),
+        "wheel": np.stack([x, y], axis=2),
+        "axes": np.array([[[1, 0], [0, 1], [-1, 0], [0, -1], [-0.0, -0.0], [-1, -0.0]]], "f4"),
+        "tiny": (rng.normal(size=(9, 9, 2)) * 1e-7).astype(np.float32),
+        "huge": (rng.normal(size=(9, 9, 2)) * 1e12).astype(np.float32),
+        "one large vector": constant(9, 9, 0.1, 0) + 500 * np.eye(9, dtype=np.float32)[:, :, None],
+        "double precision": rng.normal(size=(30, 40, 2)),
+        "more than one block": (rng.normal(size=(300, 500, 2)) * 9).astype(np.float32),
+        "not contiguous": rng.normal(size=(40, 30, 4)).astype(np.float32)[::-1, ::2, 1:3],
+    }
+
+
+@pytest.mark.parametrize("name", special_flows())
+def test_colors_of_special_flows(name: str) -> None:
+    flow_vis = pytest.importorskip("flow_vis")
+    flow = special_flows()[name]
+    expected = flow_vis.flow_to_color(flow, convert_to_bgr=False)
+    assert flow_to_color(flow).tobytes() == expected.tobytes()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    hnp.arrays(
+        np.float32,
+        st.tuples(st.integers(1, 8), st.integers(1, 8), st.just(2)),
+        elements=st.floats(-(2.0**60), 2.0**60, width=32),
+    )
+)
+def test_colors_of_random_flows(flow: NDArray[np.float32]) -> None:
+    flow_vis = pytest.importorskip("flow_vis")
+    assert (flow_to_color(flow) == flow_vis.flow_to_color(flow, convert_to_bgr=False)).all()
+
+
+def test_wheel() -> None:
+    wheel = color_wheel()
+    assert wheel.shape == (55, 3)
+    assert wheel[0].tolist() == [255, 0, 0]
+    assert pytest.importorskip("flow_vis").make_colorwheel().tolist() == wheel.tolist()
+
+
+def test_unknown_is_black_and_does_not_count() -> None:
+    flow = np.random.default_rng(0).normal(size=(20, 30, 2)).astype(np.float32)
+    plain = flow_to_color(flow)
+    holes = np.concatenate([flow, constant(4, 30, 999, 999)])
+    holes[20:, :, 0] = np.nan
+    holes[22:, :, 1] = np.nan
+    assert (flow_to_color(holes)[:20] == plain).all()
+    assert (flow_to_color(holes)[20:] == 0).all()
+    assert np.isnan(holes[20:, :, 0]).all()
+    assert (flow_to_color(np.full((2, 3, 2), np.nan)) == 0).all()
+
+
+def test_max_flow_fixes_the_scale() -> None:
+    flow = np.random.default_rng(0).normal(size=(20, 30, 2)).astype(np.float32)
+    longest = float(np.hypot(flow[..., 0], flow[..., 1]).max())
+    assert (flow_to_color(flow, longest) == flow_to_color(flow)).all()
+    part = flow_to_color(flow[:10], max_flow=10.0)
+    assert (part == flow_to_color(flow, max_flow=10.0)[:10]).all()
+
+
+def test_beyond_max_flow_is_darkened() -> None:
+    flow_vis = pytest.importorskip("flow_vis")
+    flow = np.random.default_rng(0).normal(size=(20, 30, 2)).astype(np.float32)
+    u, v = flow[..., 0] / np.float32(1 + 1e-5), flow[..., 1] / np.float32(1 + 1e-5)
+    assert (flow_to_color(flow, max_flow=1) == flow_vis.flow_uv_to_colors(u, v)).all()
+    assert flow_to_color(constant(1, 1, -9, 0), max_flow=1)[0, 0].max() == 191
+
+
+@pytest.mark.parametrize("max_flow", [0, -1, np.nan, np.inf])
+def test_bad_max_flow(max_flow: float) -> None:
+    with pytest.raises(InputError, match="max_flow"):
+        flow_to_color(constant(1, 1, 0, 0), max_flow=max_flow)
+
+
+def test_infinite_flow_has_no_color() -> None:
+    with pytest.raises(InputError, match="infinite"):
+        flow_to_color(constant(2, 2, np.inf, 0))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_that_are_no_flow(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="flow must have the shape"):
+        flow_to_color(np.zeros(shape))
+    with pytest.raises(InputError, match="truth must have the shape"):
+        endpoint_error(constant(2, 2, 0, 0), np.zeros(shape))
+    with pytest.raises(InputError, match="flow must have the shape"):
+        warp(np.zeros((2, 2)), np.zeros(shape))
+
+
+# Warping
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    image=hnp.arrays(
+        st.sampled_from([np.uint8, np.uint16, np.float32, np.float64]),
+        st.tuples(st.integers(1, 7), st.integers(1, 7))
+        | st.tuples(st.integers(1, 7), st.integers(1, 7), st.integers(1, 4)),
+    ),
+    u=st.integers(-8, 8),
+    v=st.integers(-8, 8),
+)
+def test_whole_pixel_shifts_are_exact(image: NDArray[Any], u: int, v: int) -> None:
+    if image.dtype.kind == "f":
+        image = np.where(np.isinf(image), image.dtype.type(7), image)
+    height, width = image.shape[:2]
+    warped, mask = warp(image, constant(height, width, u, v), return_mask=True)
+    assert warped.dtype == image.dtype
+    for y in range(height):
+        for x in range(width):
+            inside = 0 <= y + v < height and 0 <= x + u < width
+            assert mask[y, x] == inside
+            expected = image[y + v, x + u] if inside else np.zeros(image.shape[2:], image.dtype)
+            assert np.array_equal(warped[y, x], expected, equal_nan=image.dtype.kind == "f")
+
+
+def test_direction() -> None:
+    first = np.zeros((5, 8), np.uint8)
+    first[1, 2] = 200
+    second = np.zeros((5, 8), np.uint8)
+    second[3, 6] = 200  # four to the right, two down
+    assert (warp(second, constant(5, 8, 4, 2)) == first).all()
+
+
+def test_interpolation() -> None:
+    y, x = np.mgrid[:6, :9].astype(np.float64)
+    ramp = 3 * x + 10 * y
+    warped, mask = warp(ramp, constant(6, 9, 0.25, -0.5), return_mask=True)
+    assert mask[1:, :-1].all()
+    assert not mask[0].any()
+    assert not mask[:, -1].any()
+    assert np.allclose(warped[mask], ramp[mask] + 0.75 - 5)
+    assert warp(np.array([[0, 255]], np.uint8), constant(1, 2, 0.7, 0))[0, 0] == 178  # 178.5
+    assert warp(np.array([[0, 1]], np.uint16), constant(1, 2, 0.6, 0))[0, 0] == 1
+
+
+def test_extremes_of_integers_survive_interpolation() -> None:
+    rng = np.random.default_rng(0)
+    flow = rng.uniform(-3, 3, (40, 50, 2)).astype(np.float32)
+    for dtype in (np.uint8, np.uint16):
+        white = np.full((40, 50), np.iinfo(dtype).max, dtype)
+        warped, mask = warp(white, flow, return_mask=True)
+        assert (warped[mask] == white.max()).all()
+
+
+def test_fill_and_mask() -> None:
+    image = np.ones((3, 4, 2), np.float32)
+    flow = constant(3, 4, 0, 0)
+    flow[0, 0, 0] = np.nan
+    flow[0, 1, 1] = np.inf
+    flow[1, 0] = 1e10
+    flow[1, 1] = -0.01
+    warped, mask = warp(image, flow, fill=np.nan, return_mask=True)
+    assert np.argwhere(~mask).tolist() == [[0, 0], [0, 1], [1, 0]]
+    assert np.isnan(warped[~mask]).all()
+    assert (warped[mask] == 1).all()
+    assert warp(np.ones((3, 4), np.uint8), flow, fill=9)[0, 0] == 9
+
+
+def test_nan_next_to_a_target_on_a_pixel() -> None:
+    image = np.array([[1, np.nan, 3]], np.float32)
+    assert warp(image, constant(1, 3, 0, 0)).tobytes() == image.tobytes()
+
+
+def test_many_blocks_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 256, (37, 23, 3), np.uint8)
+    flow = (rng.normal(size=(37, 23, 2)) * 5).astype(np.float32)
+    whole = warp(image, flow), flow_to_color(flow)
+    monkeypatch.setattr(hamflow.flow, "_BLOCK_PIXELS", 50)
+    assert (warp(image, flow) == whole[0]).all()
+    assert (flow_to_color(flow) == whole[1]).all()
+
+
+def test_memory_of_large_images_is_modest() -> None:
+    image = np.zeros((1000, 1500, 3), np.uint8)
+    flow = np.zeros((1000, 1500, 2), np.float32)
+    for call, result in ((lambda: warp(image, flow), 1), (lambda: flow_to_color(flow), 1)):
+        tracemalloc.start()
+        call()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        # The result and the masks, and a few blocks: far from one float64 per channel.
+        assert peak < result * image.nbytes + 20e6
+
+
+def test_bad_images() -> None:
+    flow = constant(2, 3, 0, 0)
+    for shape in ((3, 2), (2,), (2, 3, 1, 1), (2, 3, 0)):
+        with pytest.raises(InputError, match="rows and columns"):
+            warp(np.zeros(shape), flow)
+    for dtype in (bool, np.int32, np.float16, complex):
+        with pytest.raises(InputError, match="type"):
+            warp(np.zeros((2, 3), dtype), flow)
+    for fill in (-1, 256, 0.5, np.nan, np.inf):
+        with pytest.raises(InputError, match="fill"):
+            warp(np.zeros((2, 3), np.uint8), flow, fill=fill)
+
+
+# Comparing
+
+
+def test_endpoint_error() -> None:
+    truth = constant(2, 2, 1, 1)
+    flow = constant(2, 2, 4, 5)
+    flow[0, 1, 1] = np.nan
+    truth[1, 0, 0] = np.nan
+    error = endpoint_error(flow, truth)
+    assert error.dtype == np.float32
+    assert error.shape == (2, 2)
+    assert np.array_equal(error, [[5, np.nan], [np.nan, 5]], equal_nan=True)
+    assert endpoint_error(flow.astype(float), truth).dtype == np.float32
+
+
+def test_endpoint_error_of_different_shapes() -> None:
+    with pytest.raises(InputError, match="same shape"):
+        endpoint_error(constant(2, 2, 0, 0), constant(2, 3, 0, 0))
