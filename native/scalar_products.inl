@@ -75,6 +75,7 @@ HAMFLOW_INLINE void product_tile(const float* const* a, const float* panel, int 
 
 template <Wants wants>
 class ProductSink {
+    using F = typename Floats::F;
     static constexpr bool wants_u = wants != Wants::v_only;
     static constexpr bool wants_v = wants != Wants::u_only;
     static constexpr bool wants_args = wants == Wants::both_with_argmins;
@@ -88,7 +89,7 @@ class ProductSink {
         if (wants_u) best_u_ = Buffer<float>(pixels_ * b.lanes, lowest);
         if (wants_v) best_v_ = Buffer<float>(pixels_ * b.win.dv, lowest);
         if (wants_args) {
-            arg_u_ = Buffer<std::int16_t>(pixels_ * b.lanes, 0);
+            arg_u_ = Buffer<float>(pixels_ * b.lanes, 0.0f);
             arg_v_ = Buffer<std::int16_t>(pixels_ * b.win.dv, 0);
         }
         if (wants_v) {
@@ -103,13 +104,47 @@ class ProductSink {
         }
     }
 
-    // s: products of n pixels, from column i0 of block row r on, with the panel; kv: label v.
+    // The pixels from column i0 of block row r on meet the target row with label kv: begin_group,
+    // then the products s of n pixels with each panel, then end_group.
+    HAMFLOW_INLINE void begin_group() {
+        if (!wants_v) return;
+        for (float& t : top_) t = lowest;
+        for (float& t : top_panel_) t = 0.0f;
+    }
     HAMFLOW_INLINE void consume(const float* s, int r, int i0, int n, int panel, int kv) {
         for (int i = 0; i < n; ++i, s += panel_width) {
             const std::size_t local = std::size_t(r) * b_.columns + i0 + i;
             const std::size_t at = local * b_.lanes + std::size_t(panel) * panel_width;
-            if (wants_u) keep_u(s, local, at, kv);
-            if (wants_v) keep_v(s, local, at, panel, kv);
+            const F offset = Floats::set1(wants == Wants::u_only ? lam_v(local, kv) : 0.0f);
+            unroll<Floats::vectors>([&](auto j) HAMFLOW_INLINE_LAMBDA {
+                const int lane = j * Floats::width;
+                const F product = Floats::loadu(s + lane);
+                if (wants_u)
+                    keep_max(best_u_.data() + at + lane, arg_u_.data() + at + lane,
+                             Floats::add(product, offset), static_cast<float>(kv));
+                if (wants_v)
+                    keep_max(top_ + i * panel_width + lane, top_panel_ + i * panel_width + lane,
+                             Floats::add(product, Floats::loadu(offsets_.data() + at + lane)),
+                             static_cast<float>(panel));
+            });
+        }
+    }
+    HAMFLOW_INLINE void end_group(int r, int i0, int n, int kv) {
+        if (!wants_v) return;
+        for (int i = 0; i < n; ++i) {
+            const float* top = top_ + i * panel_width;
+            const std::size_t at =
+                (std::size_t(r) * b_.columns + i0 + i) * b_.win.dv + static_cast<std::size_t>(kv);
+            float best = top[0];
+            for (int j = 1; j < panel_width; ++j) best = top[j] > best ? top[j] : best;
+            best_v_[at] = best;
+            if (!wants_args) continue;
+            int label = max_label;
+            for (int j = 0; j < panel_width; ++j) {
+                const int panel = static_cast<int>(top_panel_[i * panel_width + j]);
+                if (top[j] == best) label = std::min(label, panel * panel_width + j - i0 - i);
+            }
+            arg_v_[at] = static_cast<std::int16_t>(label);
         }
     }
 
@@ -124,6 +159,7 @@ class ProductSink {
 
    private:
     static constexpr float lowest = -std::numeric_limits<float>::infinity();
+    static constexpr int max_label = std::numeric_limits<std::int16_t>::max();
 
     template <class Body>
     void for_each_pixel(const Body& body) const {
@@ -132,46 +168,18 @@ class ProductSink {
                 body(b_.y0 + r, i, b_.x0 + i, std::size_t(r) * b_.columns + i,
                      static_cast<std::size_t>(b_.y0 + r) * b_.phi.w + b_.x0 + i);
     }
-    float lam_v(std::size_t local, int kv) const {
+    HAMFLOW_INLINE float lam_v(std::size_t local, int kv) const {
         const std::size_t r = local / b_.columns, i = local % b_.columns;
         const std::size_t global = (b_.y0 + r) * b_.phi.w + b_.x0 + i;
         return lam_[global * b_.win.dv + kv];
     }
-
-    HAMFLOW_INLINE void keep_u(const float* s, std::size_t local, std::size_t at, int kv) {
-        float* best = best_u_.data() + at;
-        const float offset = wants == Wants::u_only && lam_ ? lam_v(local, kv) : 0.0f;
-        if (wants_args) {
-            std::int16_t* arg = arg_u_.data() + at;
-            for (int j = 0; j < panel_width; ++j) {
-                const bool more = s[j] > best[j];
-                arg[j] = more ? static_cast<std::int16_t>(kv) : arg[j];
-                best[j] = more ? s[j] : best[j];
-            }
-        } else {
-            for (int j = 0; j < panel_width; ++j) {
-                const float c = s[j] + offset;
-                best[j] = c > best[j] ? c : best[j];
-            }
-        }
-    }
-
-    HAMFLOW_INLINE void keep_v(const float* s, std::size_t local, std::size_t at, int panel,
-                               int kv) {
-        const float* offset = offsets_.data() + at;
-        float c[panel_width];
-        for (int j = 0; j < panel_width; ++j) c[j] = s[j] + offset[j];
-        float top = c[0];
-        for (int j = 1; j < panel_width; ++j) top = c[j] > top ? c[j] : top;
-        float& best = best_v_[local * b_.win.dv + kv];
-        if (!(top > best)) return;
-        best = top;
-        if (!wants_args) return;
-        int lane = 0;
-        while (c[lane] != top) ++lane;
-        const int i = static_cast<int>(local % b_.columns);
-        arg_v_[local * b_.win.dv + kv] =
-            static_cast<std::int16_t>(panel * panel_width + lane - i);
+    // best = max(best, s); where s is strictly larger, arg = label.
+    HAMFLOW_INLINE void keep_max(float* best, float* arg, F s, float label) const {
+        const F old = Floats::loadu(best);
+        Floats::storeu(best, Floats::max(old, s));
+        if (wants_args)
+            Floats::storeu(arg,
+                           Floats::where_greater(s, old, Floats::set1(label), Floats::loadu(arg)));
     }
 
     // Cost -s (and label) of what lies inside, against what lies outside: -`beyond` at the label
@@ -185,7 +193,7 @@ class ProductSink {
             int arg = 0;
             if (u.contains(k) && !v.empty()) {
                 best = best_u_[at + k];
-                if (wants_args) arg = arg_u_[at + k];
+                if (wants_args) arg = static_cast<int>(arg_u_[at + k]);
                 if (o.beyond > best || (o.beyond == best && o.label < arg)) {
                     best = o.beyond;
                     arg = o.label;
@@ -237,7 +245,11 @@ class ProductSink {
     Buffer<float> best_u_;         // [pixel][lane]
     Buffer<float> best_v_;         // [pixel][label v]
     Buffer<float> offsets_;        // [pixel][lane]
-    Buffer<std::int16_t> arg_u_, arg_v_;
+    Buffer<float> arg_u_;          // [pixel][lane], labels as floats like all else in the loop
+    Buffer<std::int16_t> arg_v_;   // [pixel][label v]
+    // The best product of each lane with the current target row, and the panel that gave it.
+    alignas(64) float top_[Floats::rows * panel_width];
+    alignas(64) float top_panel_[Floats::rows * panel_width];
 };
 
 // All products of block row r with the packed target row.
@@ -255,10 +267,12 @@ HAMFLOW_INLINE void feed_products(const ProductBlock& b, int r, int kv, const fl
         // The lanes that any of the pixels has as a label inside the image.
         const int lo = i0 + u_labels(b.win, b.x0 + i0 + n - 1, b.phi.w).lo;
         const int hi = i0 + n - 1 + u_labels(b.win, b.x0 + i0, b.phi.w).hi;
+        sink.begin_group();
         for (int q = lo / panel_width; q * panel_width < hi; ++q) {
             product_tile(a, packed + static_cast<std::size_t>(q) * m * panel_width, m, s);
             sink.consume(s, r, i0, n, q, kv);
         }
+        sink.end_group(r, i0, n, kv);
     }
 }
 

@@ -70,26 +70,9 @@ struct Bits {
         }
     };
 
-    // The window of a target row that a tile sees through one block of labels, where column i of
-    // the tile finds its vector j at plane * window_stride + j * vector_stride + i. Each vector
-    // has a cache line of its own: i + 32 <= 64, so no load ever crosses a line (such loads run
-    // at half speed and bound this kernel before).
-    static constexpr int vector_stride = 64;
-    static constexpr int window_stride = block * vector_stride;
-    static HAMFLOW_INLINE void fill_window(const std::uint8_t* t, std::size_t stride, int vectors,
-                                           std::uint8_t* window) {
-        for (int p = 0; p < planes; ++p) {
-            // The next target row lies further on than a hardware prefetcher looks.
-            for (int byte = 0; byte <= (vectors + 1) * lanes; byte += 64)
-                prefetch(t + (planes + p) * stride + byte);
-            for (int j = 0; j < vectors; ++j) {
-                const std::uint8_t* from = t + p * stride + j * lanes;
-                std::uint8_t* to = window + p * window_stride + j * vector_stride;
-                store(to, load_index(from));
-                store(to + lanes, load_index(from + lanes));
-            }
-        }
-    }
+    // Where `distances` finds its targets: see TargetPlanes in bits_tiles.inl.
+    static constexpr int plane_stride = 2 * lanes * elem;
+    static constexpr int vector_stride = planes * plane_stride;
 
     static HAMFLOW_INLINE V broadcast_table(const std::uint8_t* p) {
         return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(p)));
@@ -109,12 +92,12 @@ struct Bits {
             const V t2 = broadcast_table(pair.table[4 * g + 2]);
             const V t3 = broadcast_table(pair.table[4 * g + 3]);
             unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-                const std::uint8_t* q = t + 4 * g * window_stride + j * vector_stride;
+                const std::uint8_t* q = t + 4 * g * plane_stride + j * vector_stride;
                 const V s = _mm256_add_epi8(
                     _mm256_add_epi8(_mm256_shuffle_epi8(t0, load_index(q)),
-                                    _mm256_shuffle_epi8(t1, load_index(q + window_stride))),
-                    _mm256_add_epi8(_mm256_shuffle_epi8(t2, load_index(q + 2 * window_stride)),
-                                    _mm256_shuffle_epi8(t3, load_index(q + 3 * window_stride))));
+                                    _mm256_shuffle_epi8(t1, load_index(q + plane_stride))),
+                    _mm256_add_epi8(_mm256_shuffle_epi8(t2, load_index(q + 2 * plane_stride)),
+                                    _mm256_shuffle_epi8(t3, load_index(q + 3 * plane_stride))));
                 const V h = _mm256_and_si256(_mm256_srli_epi16(s, 4), low);
                 sum[j] = g ? _mm256_add_epi8(sum[j], s) : s;
                 high[j] = g ? _mm256_add_epi8(high[j], h) : h;
@@ -125,7 +108,7 @@ struct Bits {
         const V ta = broadcast_table(pair.table[16]);
         const V tb = broadcast_table(pair.table[17]);
         unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-            const V q = load_index(t + 16 * window_stride + j * vector_stride);
+            const V q = load_index(t + 16 * plane_stride + j * vector_stride);
             // sum = low + 16 high modulo 256, and low <= 60: subtracting gives it back exactly.
             const V high16 = _mm256_andnot_si256(low, _mm256_slli_epi16(high[j], 4));
             da[j] = _mm256_add_epi8(_mm256_sub_epi8(sum[j], high16), _mm256_shuffle_epi8(ta, q));
@@ -271,6 +254,11 @@ struct Floats {
     static HAMFLOW_INLINE F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
     static HAMFLOW_INLINE F add(F a, F b) { return _mm256_add_ps(a, b); }
     static HAMFLOW_INLINE F min(F a, F b) { return _mm256_min_ps(a, b); }
+    static HAMFLOW_INLINE F max(F a, F b) { return _mm256_max_ps(a, b); }
+    // a > b ? x : y
+    static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {
+        return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ));
+    }
 };
 
 }  // namespace avx2

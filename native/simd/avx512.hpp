@@ -4,7 +4,16 @@
 // in the same lanes, so each load of targets serves 128 entries of the 4D cost.
 #pragma once
 
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 warns about its own _mm512_undefined_ps() (bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 #include <cstdint>
 
@@ -12,6 +21,13 @@
 
 namespace hamflow {
 namespace avx512 {
+
+// GCC would rather load twice, as an operand of both pixels' xor; but these loads cross lines.
+HAMFLOW_INLINE __m512i load_once(const std::uint8_t* p) {
+    __m512i v = _mm512_loadu_si512(p);
+    asm("" : "+v"(v));
+    return v;
+}
 
 struct Bits {
     using V = __m512i;                  // 64 distances, uint8
@@ -45,20 +61,9 @@ struct Bits {
 
     // As in avx2.hpp, but the vectors follow each other: a whole line per load always crosses
     // into the next one, and the load ports have time for that.
-    static constexpr int vector_stride = 64;
-    static constexpr int window_stride = (block + 1) * vector_stride;
-    static HAMFLOW_INLINE void fill_window(const std::uint8_t* t, std::size_t stride, int vectors,
-                                           std::uint8_t* window) {
-        for (int p = 0; p < planes; ++p) {
-            const std::uint8_t* from = t + p * stride;
-            const std::uint8_t* next_row = from + planes * stride;
-            std::uint8_t* to = window + p * window_stride;
-            for (int j = 0; j <= vectors; ++j) {
-                prefetch(next_row + j * 64);
-                store(to + j * 64, loadu(from + j * 64));
-            }
-        }
-    }
+    // Where `distances` finds its targets: see TargetPlanes in bits_tiles.inl.
+    static constexpr int plane_stride = 2 * lanes * elem;
+    static constexpr int vector_stride = planes * plane_stride;
 
     // Distances of the pair's two pixels to N x 64 targets; `t` points into the window.
     template <int N>
@@ -70,7 +75,7 @@ struct Bits {
         });
         unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
             unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-                const V q = loadu(t + p * window_stride + j * vector_stride);
+                const V q = load_once(t + p * plane_stride + j * vector_stride);
                 const V ca = _mm512_popcnt_epi8(_mm512_xor_si512(q, a[p]));
                 const V cb = _mm512_popcnt_epi8(_mm512_xor_si512(q, b[p]));
                 da[j] = p ? _mm512_add_epi8(da[j], ca) : ca;
@@ -181,34 +186,25 @@ struct BitsF32 {
     }
 
     struct Pair {
-        std::uint64_t bits[2];
+        std::uint32_t half[2][planes];
         void set(std::uint64_t a, std::uint64_t b) {
-            bits[0] = a;
-            bits[1] = b;
+            for (int p = 0; p < planes; ++p) {
+                half[0][p] = static_cast<std::uint32_t>(a >> (32 * p));
+                half[1][p] = static_cast<std::uint32_t>(b >> (32 * p));
+            }
         }
     };
 
-    static constexpr int vector_stride = 64;
-    static constexpr int window_stride = (block + 1) * vector_stride;
-    static HAMFLOW_INLINE void fill_window(const std::uint8_t* t, std::size_t stride, int vectors,
-                                           std::uint8_t* window) {
-        for (int p = 0; p < planes; ++p) {
-            const std::uint8_t* from = t + p * stride;
-            const std::uint8_t* next_row = from + planes * stride;
-            std::uint8_t* to = window + p * window_stride;
-            for (int j = 0; j <= vectors; ++j) {
-                prefetch(next_row + j * 64);
-                _mm512_store_si512(to + j * 64, _mm512_loadu_si512(from + j * 64));
-            }
-        }
-    }
+    // Where `distances` finds its targets: see TargetPlanes in bits_tiles.inl.
+    static constexpr int plane_stride = 2 * lanes * elem;
+    static constexpr int vector_stride = planes * plane_stride;
 
     template <int N>
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, D* da, D* db) {
-        const __m512i a0 = _mm512_set1_epi32(static_cast<int>(pair.bits[0]));
-        const __m512i a1 = _mm512_set1_epi32(static_cast<int>(pair.bits[0] >> 32));
-        const __m512i b0 = _mm512_set1_epi32(static_cast<int>(pair.bits[1]));
-        const __m512i b1 = _mm512_set1_epi32(static_cast<int>(pair.bits[1] >> 32));
+        const __m512i a0 = _mm512_set1_epi32(static_cast<int>(pair.half[0][0]));
+        const __m512i a1 = _mm512_set1_epi32(static_cast<int>(pair.half[0][1]));
+        const __m512i b0 = _mm512_set1_epi32(static_cast<int>(pair.half[1][0]));
+        const __m512i b1 = _mm512_set1_epi32(static_cast<int>(pair.half[1][1]));
         const auto count = [](__m512i q0, __m512i q1, __m512i p0, __m512i p1)
             HAMFLOW_INLINE_LAMBDA {
             return _mm512_cvtepi32_ps(
@@ -216,8 +212,8 @@ struct BitsF32 {
                                  _mm512_popcnt_epi32(_mm512_xor_si512(q1, p1))));
         };
         unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-            const __m512i q0 = _mm512_loadu_si512(t + j * vector_stride);
-            const __m512i q1 = _mm512_loadu_si512(t + window_stride + j * vector_stride);
+            const __m512i q0 = load_once(t + j * vector_stride);
+            const __m512i q1 = load_once(t + plane_stride + j * vector_stride);
             da[j] = count(q0, q1, a0, a1);
             db[j] = count(q0, q1, b0, b1);
         });
@@ -253,6 +249,11 @@ struct Floats {
     static HAMFLOW_INLINE F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
     static HAMFLOW_INLINE F add(F a, F b) { return _mm512_add_ps(a, b); }
     static HAMFLOW_INLINE F min(F a, F b) { return _mm512_min_ps(a, b); }
+    static HAMFLOW_INLINE F max(F a, F b) { return _mm512_max_ps(a, b); }
+    // a > b ? x : y
+    static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {
+        return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x);
+    }
 };
 
 }  // namespace avx512

@@ -45,22 +45,9 @@ struct Bits {
 
     // Each vector of the window has a cache line of its own (i + 16 <= 64), so that no load
     // crosses into the next one.
-    static constexpr int vector_stride = 64;
-    static constexpr int window_stride = block * vector_stride;
-    static HAMFLOW_INLINE void fill_window(const std::uint8_t* t, std::size_t stride, int vectors,
-                                           std::uint8_t* window) {
-        for (int p = 0; p < planes; ++p) {
-            for (int byte = 0; byte <= (vectors + 2) * lanes; byte += 64)
-                prefetch(t + (planes + p) * stride + byte);
-            for (int j = 0; j < vectors; ++j) {
-                const std::uint8_t* from = t + p * stride + j * lanes;
-                std::uint8_t* to = window + p * window_stride + j * vector_stride;
-                store(to, load(from));
-                store(to + lanes, load(from + lanes));
-                store(to + 2 * lanes, load(from + 2 * lanes));
-            }
-        }
-    }
+    // Where `distances` finds its targets: see TargetPlanes in bits_tiles.inl.
+    static constexpr int plane_stride = 2 * lanes * elem;
+    static constexpr int vector_stride = planes * plane_stride;
 
     // Distances of the pair's two pixels to N x 16 targets; `t` points into the window.
     template <int N>
@@ -68,10 +55,14 @@ struct Bits {
         unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
             const V a = load(pair.byte[p][0]), b = load(pair.byte[p][1]);
             unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-                const V q = load(t + p * window_stride + j * vector_stride);
+                const V q = load(t + p * plane_stride + j * vector_stride);
                 const V ca = vcntq_u8(veorq_u8(q, a)), cb = vcntq_u8(veorq_u8(q, b));
                 da[j] = p ? vaddq_u8(da[j], ca) : ca;
                 db[j] = p ? vaddq_u8(db[j], cb) : cb;
+            });
+            // GCC otherwise reorders across planes and spills.
+            unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
+                asm volatile("" : "+w"(da[j]), "+w"(db[j]));
             });
         });
     }
@@ -181,6 +172,11 @@ struct Floats {
     static HAMFLOW_INLINE F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
     static HAMFLOW_INLINE F add(F a, F b) { return vaddq_f32(a, b); }
     static HAMFLOW_INLINE F min(F a, F b) { return vminq_f32(a, b); }
+    static HAMFLOW_INLINE F max(F a, F b) { return vmaxq_f32(a, b); }
+    // a > b ? x : y
+    static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {
+        return vbslq_f32(vcgtq_f32(a, b), x, y);
+    }
 };
 
 }  // namespace neon

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hamflow import matching
+    from hamflow import _native, matching  # noqa: F401  (or mypy takes it for an Any)
     from hamflow._runtime import (
         get_isa,
         get_num_threads,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 
 from hamflow import _native
@@ -21,9 +22,13 @@ def set_num_threads(n: int) -> None:
     n : int
         At least 1.
     """
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 1024:
+    try:
+        count = 0 if isinstance(n, bool) else operator.index(n)
+    except TypeError:
+        count = 0
+    if not 1 <= count <= 1024:
         raise InputError(f"The number of threads must be a whole number from 1 to 1024, not {n!r}.")
-    _native.set_num_threads(n)
+    _native.set_num_threads(count)
 
 
 def get_num_threads() -> int:
@@ -40,7 +45,7 @@ def set_isa(level: str | None) -> None:
         One of :func:`isa_levels`, or ``"reference"`` for the slow, obvious code that the tests
         compare with; None chooses the best level of this machine again.
     """
-    if not _native.force_level(level):
+    if not isinstance(level, str | None) or not _native.force_level(level):
         raise InputError(
             f"This machine has no instruction-set level {level!r}; "
             f"choose one of {', '.join(isa_levels())}."

@@ -61,14 +61,15 @@ class Window:
                 )
 
     @classmethod
-    def square(cls, d: int) -> Window:
+    def square(cls, d: SupportsIndex) -> Window:
         """Return the paper's window: u and v in -D/2 .. D/2 - 1, for an even D."""
-        if d % 2 or d < 2:
+        side = _whole(d, "A window")
+        if side % 2 or side < 2:
             raise InputError(
                 f"A square window needs an even number of displacements, at least 2, not {d}; "
                 "use Window(u0, du, v0, dv) for others."
             )
-        return cls(-d // 2, d, -d // 2, d)
+        return cls(-side // 2, side, -side // 2, side)
 
     @classmethod
     def of(cls, window: WindowLike) -> Window:
@@ -81,7 +82,7 @@ class Window:
                     f"A window is (u0, du, v0, dv), four numbers, but {len(window)} were given."
                 )
             return cls(*(_whole(number, "A window's side") for number in window))
-        return cls.square(_whole(window, "A window"))
+        return cls.square(window)
 
     def contains(self, u: int, v: int) -> bool:
         """Whether the displacement (u, v) is one of the window's."""

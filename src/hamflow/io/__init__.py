@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow.errors import FileError
+from hamflow.io._atomic import check_writable
 from hamflow.io.flo import read_flo, write_flo
 from hamflow.io.images import read_image, write_image
 
@@ -68,6 +69,12 @@ def write_flow(path: _Path, flow: ArrayLike) -> None:
         If the flow has another shape, or values that the format cannot express.
     """
     _flow_format(path).write(path, flow)
+
+
+def check_flow_path(path: _Path) -> None:
+    """Raise at once what `write_flow` would say about this path after the work."""
+    _flow_format(path)
+    check_writable(path)
 
 
 def _flow_format(path: _Path) -> _FlowFormat:

@@ -61,6 +61,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise at once what `atomic_write` would raise after the work: no directory, no permission.
+
+    Raises
+    ------
+    FileError
+        If it is plain already that the file cannot be written.
+    """
+    _resolve(path)
+
+
 def _resolve(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
     """Follow links; return the true target and, if it exists, its permission bits."""
     name = os.fspath(path)

@@ -43,7 +43,7 @@ class Png16(NamedTuple):
     exif: bytes
 
 
-class _Damage(Exception):
+class _Damage(Exception):  # noqa: N818  (it never leaves this file)
     """Says in half a sentence what is wrong with the file."""
 
 

@@ -14,7 +14,7 @@ from PIL import Image, UnidentifiedImageError
 
 from hamflow._check import as_image
 from hamflow.errors import FileError, InputError
-from hamflow.io._atomic import atomic_write
+from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io._png16 import is_png16, read_png16
 from hamflow.io._reading import MAX_PIXELS, check_size, open_regular
 
@@ -128,7 +128,7 @@ def _orientation(exif: Callable[[], Image.Exif]) -> int:
     # Metadata that cannot be parsed is no reason to refuse the picture.
     try:
         return int(exif().get(_EXIF_ORIENTATION, 1))
-    except Exception:  # noqa: BLE001
+    except Exception:
         return 1
 
 
@@ -151,13 +151,7 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike) -> None:
         If the suffix is unknown, the format cannot hold the image, or the file cannot be written.
     """
     name = os.fspath(path)
-    suffix = PurePath(path).suffix
-    kind = _WRITABLE.get(suffix.lower())
-    if kind is None:
-        raise FileError(
-            f"{name}: an image file cannot have the suffix {suffix!r}; "
-            f"use one of: {', '.join(_WRITABLE)}."
-        )
+    kind = _format_of(path)
     array = as_image(image)
     if array.dtype != np.uint8:
         raise InputError(f"image must be of type uint8 to be written, but is {array.dtype}.")
@@ -168,3 +162,20 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike) -> None:
         raise FileError(f"{name}: cannot be encoded ({error}); use another format.") from error
     with atomic_write(path) as file:
         file.write(encoded.getbuffer())
+
+
+def check_image_path(path: str | os.PathLike[str]) -> None:
+    """Raise at once what `write_image` would say about this path after the work."""
+    _format_of(path)
+    check_writable(path)
+
+
+def _format_of(path: str | os.PathLike[str]) -> str:
+    suffix = PurePath(path).suffix
+    try:
+        return _WRITABLE[suffix.lower()]
+    except KeyError:
+        raise FileError(
+            f"{os.fspath(path)}: an image file cannot have the suffix {suffix!r}; "
+            f"use one of: {', '.join(_WRITABLE)}."
+        ) from None

@@ -1,5 +1,6 @@
 """Matching of descriptors: the min-projection of the 4D cost in its three variants."""
 
+from hamflow.matching.local import local_flow
 from hamflow.matching.messages import HammingCost, float_message, message
 from hamflow.matching.projection import (
     FloatMinProjection,
@@ -17,6 +18,7 @@ __all__ = [
     "float_message",
     "float_min_projection",
     "hybrid_min_projection",
+    "local_flow",
     "message",
     "min_projection",
     "pack_bits",

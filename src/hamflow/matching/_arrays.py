@@ -26,7 +26,9 @@ def _array(value: object, name: str, dtype: type[np.generic], axes: str) -> NDAr
         )
     if value.dtype != dtype:
         remedy = f"convert it with .astype(numpy.{np.dtype(dtype).name})"
-        raise InputError(f"{name} must be of type {np.dtype(dtype).name}, not {value.dtype}; {remedy}.")
+        raise InputError(
+            f"{name} must be of type {np.dtype(dtype).name}, not {value.dtype}; {remedy}."
+        )
     if not value.flags.c_contiguous:
         raise InputError(
             f"{name} is not contiguous in memory; pass numpy.ascontiguousarray({name})."
@@ -79,12 +81,13 @@ def check_distance(outside: object) -> int:
 
 def check_cost(outside: object, name: str = "outside") -> float:
     """Return a finite cost."""
-    if isinstance(outside, bool) or not isinstance(outside, int | float | np.number):
+    if isinstance(outside, bool) or not isinstance(outside, int | float | np.integer | np.floating):
         raise InputError(f"{name} must be a number, not {outside!r}.")
-    cost = float(outside)
-    if not np.isfinite(np.float32(cost)):
+    # Compared before any conversion, which would warn of an overflow; NaN fails it too.
+    size: Any = abs(outside)
+    if not size <= float(np.finfo(np.float32).max):
         raise InputError(f"{name} must be finite in float32, not {outside!r}.")
-    return cost
+    return float(outside)
 
 
 def _same_shape(a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:

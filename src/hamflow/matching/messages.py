@@ -82,22 +82,24 @@ def message(
     costs = HammingCost() if cost is None else cost
     dtype = np.int16 if getattr(lam, "dtype", None) == np.int16 else np.float32
     offsets, out = _volumes(first.shape, win, lam, to, dtype)
+    step = check_cost(costs.step, "the cost's step")
+    base = check_cost(costs.base, "the cost's base")
+    outside = check_cost(costs.outside, "the cost's outside")
     if dtype is np.int16:
-        whole = tuple(int(x) for x in (costs.step, costs.base, costs.outside))
-        exact = whole == (costs.step, costs.base, costs.outside)
-        lowest, highest = min(whole[1:]), max(whole[1] + 64 * whole[0], whole[2])
-        if not exact or not 1 <= whole[0] <= 128 or lowest < -32768 or highest > 32767:
+        whole = (int(step), int(base), int(outside))
+        exact = whole == (step, base, outside)
+        lowest, highest = min(base, outside), max(base + 64 * step, outside)
+        if not exact or not 1 <= step <= 128 or lowest < -32768 or highest > 32767:
             raise InputError(
                 "cost: int16 messages need whole numbers within int16 and a step from 1 to 128, "
                 f"not {costs}."
             )
         _native.message16(first, second, win.as_tuple(), to, whole, offsets, out)
     else:
-        values = tuple(check_cost(getattr(costs, n), n) for n in ("step", "base", "outside"))
-        if values[0] <= 0:
-            raise InputError(f"cost: the step must be positive, not {values[0]}.")
+        if step <= 0:
+            raise InputError(f"cost: the step must be positive, not {step}.")
         check_finite(offsets, "lam")
-        _native.message32(first, second, win.as_tuple(), to, values, offsets, out)
+        _native.message32(first, second, win.as_tuple(), to, (step, base, outside), offsets, out)
     return out
 
 

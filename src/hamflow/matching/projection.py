@@ -103,9 +103,7 @@ class FloatMinProjection:
         if self.bits0 is not None and self.bits1 is not None:
             return _rescan_bits(self.bits0, self.bits1, self.window, CHANCE_LEVEL, labels)
         flow = np.empty((*self.cu.shape[:2], 2), np.float32)
-        _native.rescan_phi(
-            self.phi0, self.phi1, self.window.as_tuple(), self.outside, labels, flow
-        )
+        _native.rescan_phi(self.phi0, self.phi1, self.window.as_tuple(), self.outside, labels, flow)
         return flow
 
     def backward(
@@ -214,7 +212,7 @@ def float_min_projection(
 def hybrid_min_projection(
     phi0: Phi, phi1: Phi, window: WindowLike, *, outside: float = 0.0
 ) -> FloatMinProjection:
-    """The hybrid model FQ: inner argmins on the bits, then the float cost at those argmins.
+    """Min-project by the hybrid FQ: inner argmins on the bits, the float cost at those argmins.
 
     Parameters
     ----------
@@ -228,14 +226,13 @@ def hybrid_min_projection(
     first, second = check_phi(phi0, phi1)
     win = Window.of(window)
     cost = check_cost(outside)
-    inner = min_projection(pack_bits(first), pack_bits(second), win, argmins=True)
+    bits0, bits1 = pack_bits(first), pack_bits(second)
+    v_hat, u_hat = _volumes(first.shape, win, np.int16)
+    inner = _volumes(first.shape, win, np.uint8)
+    _native.min_projection(bits0, bits1, win.as_tuple(), CHANCE_LEVEL, *inner, v_hat, u_hat)
     cu, cv = _volumes(first.shape, win, np.float32)
-    _native.gather(
-        first, second, win.as_tuple(), cost, inner.v_hat, inner.u_hat, cu, cv
-    )
-    return FloatMinProjection(
-        cu, cv, inner.v_hat, inner.u_hat, first, second, inner.bits0, inner.bits1, win, cost
-    )
+    _native.gather(first, second, win.as_tuple(), cost, v_hat, u_hat, cu, cv)
+    return FloatMinProjection(cu, cv, v_hat, u_hat, first, second, bits0, bits1, win, cost)
 
 
 def pack_bits(phi: Phi) -> Bits:

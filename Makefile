@@ -1,0 +1,68 @@
+# Everything a newcomer needs: `make demo` and `make test` set up a virtual environment of their
+# own and need only Python >= 3.11 and a C++ compiler.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(shell find native src -type f -not -name '*.pyc' 2>/dev/null)
+
+.PHONY: demo test test-neon test-native bench stubs wheel clean
+
+# What is installed is the package as a user would have it, not a link into this folder.
+$(VENV)/installed: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check .
+	touch $@
+
+$(VENV)/installed-test: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[test]"
+	touch $(VENV)/installed $@
+
+demo: $(VENV)/installed
+	$(BIN)/hamflow demo -o out
+
+test: $(VENV)/installed-test
+	$(BIN)/python -m pytest
+
+# The NEON kernels, cross-compiled and run under emulation; skipped where the tools are absent
+# (Debian: g++-aarch64-linux-gnu, qemu-user).
+CROSS := aarch64-linux-gnu-g++
+NEON_SOURCES := $(addprefix native/,threads.cpp reference.cpp simd/levels.cpp \
+	kernels_portable.cpp kernels_neon.cpp tests/kernels_test.cpp)
+NEON_OBJECTS := $(NEON_SOURCES:native/%.cpp=build/neon/%.o)
+
+build/neon/%.o: native/%.cpp $(filter native/%,$(SOURCES))
+	@mkdir -p $(dir $@)
+	$(CROSS) -std=c++17 -O3 -Wall -Wextra -Wpedantic -ffp-contract=off -DHAMFLOW_NEON -Inative \
+		-c $< -o $@
+
+build/neon/kernels_test: $(NEON_OBJECTS)
+	$(CROSS) -static -pthread $^ -o $@
+
+test-neon:
+	@if command -v $(CROSS) >/dev/null && command -v qemu-aarch64 >/dev/null; then \
+	  $(MAKE) --no-print-directory build/neon/kernels_test && \
+	  qemu-aarch64 build/neon/kernels_test --quick; \
+	else \
+	  echo "test-neon skipped: it needs $(CROSS) and qemu-aarch64"; \
+	fi
+
+# The same program for this machine's levels (needs cmake).
+test-native:
+	cmake -S . -B build/native -DHAMFLOW_NATIVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release
+	cmake --build build/native
+	build/native/kernels_test
+
+bench: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[peers]"
+	$(BIN)/hamflow bench kernels --json benchmarks/kernels.json
+
+# src/hamflow/_native.pyi from the compiled module; commit the result.
+stubs: $(VENV)/installed-test
+	$(BIN)/python -m nanobind.stubgen -m hamflow._native -o src/hamflow/_native.pyi
+
+wheel:
+	$(PYTHON) -m pip wheel --no-deps -w dist .
+
+clean:
+	rm -rf build dist out $(VENV)

@@ -1,0 +1,17 @@
+#include "level.inl"
+#include "simd/avx512.hpp"
+#include "simd/avx512_peak.hpp"
+
+namespace hamflow {
+namespace avx512 {
+namespace {
+#include "bits_tiles.inl"
+#include "min_projection.inl"
+#include "messages.inl"
+#include "scalar_products.inl"
+#include "matches.inl"
+#include "winner_takes_all.inl"
+}  // namespace
+}  // namespace avx512
+const Kernels avx512_kernels = HAMFLOW_KERNEL_TABLE("avx512", avx512);
+}  // namespace hamflow

@@ -1,0 +1,17 @@
+#include "level.inl"
+#include "simd/neon.hpp"
+#include "simd/neon_peak.hpp"
+
+namespace hamflow {
+namespace neon {
+namespace {
+#include "bits_tiles.inl"
+#include "min_projection.inl"
+#include "messages.inl"
+#include "scalar_products.inl"
+#include "matches.inl"
+#include "winner_takes_all.inl"
+}  // namespace
+}  // namespace neon
+const Kernels neon_kernels = HAMFLOW_KERNEL_TABLE("neon", neon);
+}  // namespace hamflow

@@ -1,0 +1,17 @@
+#include "level.inl"
+#include "simd/portable.hpp"
+#include "simd/portable_peak.hpp"
+
+namespace hamflow {
+namespace portable {
+namespace {
+#include "bits_tiles.inl"
+#include "min_projection.inl"
+#include "messages.inl"
+#include "scalar_products.inl"
+#include "matches.inl"
+#include "winner_takes_all.inl"
+}  // namespace
+}  // namespace portable
+const Kernels portable_kernels = HAMFLOW_KERNEL_TABLE("portable", portable);
+}  // namespace hamflow

@@ -1,0 +1,20 @@
+// Which tables of kernels this machine can run, and which one is in use.
+#pragma once
+
+#include <vector>
+
+#include "../kernels.hpp"
+
+namespace hamflow {
+
+// Those that were compiled and that processor and operating system support, worst to best.
+std::vector<const Kernels*> available_kernels();
+
+// The best of them, unless another was forced.
+const Kernels& active_kernels();
+
+// By name; also "reference". Null or "" goes back to automatic. False, and nothing changes, when
+// the name is unknown or the machine cannot run it.
+bool force_kernels(const char* name);
+
+}  // namespace hamflow

@@ -1,0 +1,1 @@
+"""Measurements behind ``hamflow bench``: speed and memory on this machine, peers in one run."""

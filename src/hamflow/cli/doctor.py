@@ -1,0 +1,61 @@
+"""``hamflow doctor``: what is installed and what this machine can do."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import hamflow
+from hamflow._runtime import get_isa, get_num_threads, isa_levels
+
+# The extras of pyproject.toml and the modules that each brings.
+EXTRAS = {"peers": ("faiss", "cv2"), "test": ("flow_vis", "hypothesis", "mypy", "pytest", "ruff")}
+
+
+def model_files() -> list[Path]:
+    """Return the descriptor models inside the package."""
+    folder = Path(hamflow.__file__).parent / "descriptors" / "models"
+    return sorted(p for p in folder.glob("*") if p.suffix in {".safetensors", ".onnx"})
+
+
+def doctor() -> None:
+    """Print the version, instruction-set levels, threads, model files and extras.
+
+    What to send along with a question or a bug report.
+    """
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("hamflow", hamflow.__version__)
+    table.add_row("python", f"{platform.python_version()} on {platform.system()}")
+    table.add_row("machine", f"{platform.machine()}, {_processor()}")
+    table.add_row("levels found", ", ".join(isa_levels()))
+    table.add_row("level chosen", f"{get_isa()} (force another with HAMFLOW_ISA)")
+    table.add_row("threads", f"{get_num_threads()} (set with HAMFLOW_NUM_THREADS)")
+    models = [f"{p.name} ({p.stat().st_size / 1e6:.1f} MB)" for p in model_files()]
+    table.add_row(
+        "model files", ", ".join(models) or "none yet: the hand-crafted descriptor needs none"
+    )
+    for extra, modules in EXTRAS.items():
+        table.add_row(f"extra '{extra}'", _describe_extra(extra, modules))
+    Console(soft_wrap=True).print(table)
+
+
+def _describe_extra(extra: str, modules: tuple[str, ...]) -> str:
+    missing = [m for m in modules if importlib.util.find_spec(m) is None]
+    if not missing:
+        return "present"
+    return f"not present ({', '.join(missing)}): pip install 'hamflow[{extra}]'"
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]
+        return names[0]
+    except (OSError, IndexError):
+        return platform.processor() or "unknown processor"

@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hamflow
+from _problems import run_python
+from hamflow import _native
+from hamflow.bench import kernels, peers
+from hamflow.cli.main import main
+from hamflow.matching import local_flow
+
+Files = tuple[Path, Path]
+
+
+@pytest.fixture
+def frames(tmp_path: Path) -> Files:
+    """Two images in a folder of their own, the second moved by (3, 0)."""
+    first = np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8)
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    paths = folder / "a.png", folder / "b.png"
+    hamflow.write_image(paths[0], first)
+    hamflow.write_image(paths[1], np.roll(first, 3, axis=1))
+    return paths
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must fail with one sentence, and return that."""
+
+    def run(*args: object) -> str:
+        assert main([str(arg) for arg in args]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("hamflow: ")
+        assert captured.err.count("\n") == 1
+        return captured.err
+
+    return run
+
+
+# --- pair ----------------------------------------------------------------------------------------
+
+
+def test_pair(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = [str(path) for path in frames]
+    flow_file, picture = out / "f.flo", out / "f.png"
+    code = main(["pair", *args, "-o", str(flow_file), "--viz", str(picture), "--window", "16"])
+    assert code == 0
+    flow = hamflow.read_flow(flow_file)
+    images = [hamflow.read_image(path) for path in frames]
+    assert (flow == local_flow(*images, 16)).all()
+    assert (flow[10:30, 10:35] == (3, 0)).all()
+    assert (hamflow.read_image(picture) == hamflow.flow_to_color(flow)).all()
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "50×40 pixels, 16×16 displacements" in printed.out
+    assert str(flow_file) in printed.out.replace("\n", "")
+
+
+def test_rectangular_window(frames: Files, out: Path) -> None:
+    args = [str(path) for path in frames]
+    assert main(["pair", *args, "-o", str(out / "f.flo"), "--window=-2,8,0,1"]) == 0
+    flow = hamflow.read_flow(out / "f.flo")
+    assert (flow[..., 1] == 0).all()
+    assert flow[..., 0].min() >= -2
+    assert flow[..., 0].max() <= 5
+
+
+def test_missing_image(frames: Files, out: Path, fails: Callable[..., str]) -> None:
+    gone = out / "gone.png"
+    for images in ((gone, frames[1]), (frames[0], gone)):
+        assert str(gone) in fails("pair", *images, "-o", out / "f.flo")
+    assert os.listdir(out) == []
+
+
+def test_no_image(frames: Files, out: Path, fails: Callable[..., str]) -> None:
+    bad = frames[0].parent / "bad.png"
+    bad.write_text("not a picture")
+    assert str(bad) in fails("pair", frames[0], bad, "-o", out / "f.flo")
+    assert os.listdir(out) == []
+
+
+def test_images_of_different_size(frames: Files, out: Path, fails: Callable[..., str]) -> None:
+    small = frames[0].parent / "small.png"
+    hamflow.write_image(small, np.zeros((9, 8), np.uint8))
+    message = fails("pair", frames[0], small, "-o", out / "f.flo")
+    assert "50×40 and 8×9" in message
+    assert os.listdir(out) == []
+
+
+@pytest.mark.parametrize("option", ["-o", "--viz"])
+@pytest.mark.parametrize("name", ["f.xyz", "f", "missing/f.flo"])
+def test_bad_outputs(
+    option: str, name: str, frames: Files, out: Path, fails: Callable[..., str]
+) -> None:
+    bad = out / (name.replace(".flo", ".png") if option == "--viz" else name)
+    others = [] if option == "-o" else ["-o", out / "f.flo"]
+    assert str(bad) in fails("pair", *frames, *others, option, bad, "--window", "4")
+    # Not even the output that could have been written.
+    assert os.listdir(out) == []
+
+
+def test_output_on_a_folder(frames: Files, out: Path, fails: Callable[..., str]) -> None:
+    folder = out / "f.flo"
+    folder.mkdir()
+    assert "is a directory" in fails("pair", *frames, "-o", folder, "--window", "4")
+
+
+@pytest.mark.parametrize("window", ["", "x", "1,2", "1,2,3,4,5", "3", "0", "1.5", "0,0,0,1", "1e3"])
+def test_bad_window(window: str, frames: Files, out: Path, fails: Callable[..., str]) -> None:
+    message = fails("pair", *frames, "-o", out / "f.flo", f"--window={window}")
+    assert "window" in message
+    assert os.listdir(out) == []
+
+
+def test_interrupt(
+    frames: Files,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_native, "min_projection", interrupted)
+    args = [str(path) for path in frames]
+    assert main(["pair", *args, "-o", str(out / "f.flo")]) == 130
+    assert capsys.readouterr().err == "hamflow: Interrupted.\n"
+    assert os.listdir(out) == []
+
+
+# --- demo, doctor --------------------------------------------------------------------------------
+
+
+def test_demo(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = out / "new" / "folder"
+    assert main(["demo", "-o", str(folder), "--seed", "1"]) == 0
+    names = ["demo.png", "flow.flo", "frame1.png", "frame2.png"]
+    assert sorted(os.listdir(folder)) == names
+    flow = hamflow.read_flow(folder / "flow.flo")
+    height, width = flow.shape[:2]
+    assert hamflow.read_image(folder / "frame1.png").shape == (height, width, 3)
+    assert hamflow.read_image(folder / "demo.png").shape == (2 * height, 2 * width, 3)
+    printed = capsys.readouterr().out
+    for words in ("visible", "occluded", "within 1.5 px", f"level {hamflow.get_isa()}"):
+        assert words in printed
+
+
+def test_demo_into_a_file(out: Path, fails: Callable[..., str]) -> None:
+    file = out / "file"
+    file.write_text("")
+    assert str(file) in fails("demo", "-o", file)
+    assert str(file / "deeper") in fails("demo", "-o", file / "deeper")
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    for words in (hamflow.__version__, *hamflow.isa_levels(), "threads", "extra 'test'"):
+        assert words in printed
+
+
+# --- bench ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def quick_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what takes seconds or gigabytes: large copies and other people's programs."""
+    monkeypatch.setattr(kernels, "CACHE_SIZES", {"L2 cache": 1 << 17})
+    monkeypatch.setattr(peers, "available", lambda: {"numpy sgemm": lambda: 1e9})
+
+
+@pytest.mark.usefixtures("quick_bench")
+def test_bench(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = out / "b.json"
+    size = ["--width", "64", "--height", "48", "--d", "16", "--rounds", "1"]
+    assert main(["bench", "kernels", *size, "--json", str(file)]) == 0
+    report = json.loads(file.read_text())
+    assert (report["width"], report["height"], report["d"]) == (64, 48, 16)
+    assert report["machine"]["level"] == hamflow.get_isa()
+    assert report["machine"]["threads"] == hamflow.get_num_threads()
+    # Counted one by one.
+    along, across = (sum(n - abs(k) for k in range(-8, 8)) for n in (64, 48))
+    assert report["entries inside"] == along * across
+    for group in ("seconds", "per second", "copy bytes per second", "ratios", "growth"):
+        assert report[group]
+        assert all(value > 0 for value in report[group].values()), group
+    for kernel in ("QQ", "QQ with argmins", "FF", "FQ forward", "FQ backward", "gather"):
+        assert kernel in report["seconds"]
+    for ratio in ("QQ / register peak", "message int16 / QQ time", "FF / sgemm", "FQ / QQ time"):
+        assert ratio in report["ratios"]
+    for group in ("extra bytes", "extra bytes by d", "fq gathered bytes per second"):
+        assert report[group]
+    assert "register peak" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("size", [("--d", "12"), ("--d", "0"), ("--width", "0"), ("--rounds", "0")])
+def test_bench_sizes(size: tuple[str, str], fails: Callable[..., str]) -> None:
+    assert "multiple of 8" in fails("bench", "kernels", *size)
+
+
+def test_bench_says_at_once_where_it_cannot_write(out: Path, fails: Callable[..., str]) -> None:
+    file = out / "missing" / "b.json"
+    assert str(file) in fails("bench", "kernels", "--json", file)
+
+
+# --- help, and real processes --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["pair"], ["demo"], ["doctor"], ["bench"], ["bench", "kernels"]]
+)
+def test_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main([*command, "--help"])
+    assert exit_info.value.code == 0
+    assert "usage: hamflow" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("args", [[], ["flow"], ["pair"], ["demo", "--seed", "x"], ["bench"]])
+def test_wrong_usage(args: list[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(args)
+    assert exit_info.value.code == 2
+
+
+def test_module(frames: Files, out: Path) -> None:
+    args = ["-m", "hamflow", "pair", str(frames[0]), "-o", str(out / "f.flo"), "--window=8"]
+    run = run_python(*args, str(frames[1]))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert os.listdir(out) == ["f.flo"]
+    run = run_python(*args, str(out / "gone.png"))
+    assert run.returncode == 1
+    assert run.stderr.startswith("hamflow: ")
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["HAMFLOW_ISA", "HAMFLOW_NUM_THREADS"])
+def test_bad_environment(name: str) -> None:
+    run = run_python("-m", "hamflow", "doctor", **{name: "many"})
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"hamflow: The environment variable {name} is 'many'")
+    assert run.stderr.count("\n") == 1
