@@ -251,6 +251,8 @@ void best_labels(In<T, 3> costs, int first, Out<std::int16_t, 2> labels) {
     expect_shape(labels, "labels", {costs.shape(0), costs.shape(1)});
     const int count = side(costs.shape(2));
     if (count > max_labels) throw nb::value_error("costs: at most 4096 labels");
+    if (first < -(1 << 24) || first > (1 << 24))
+        throw nb::value_error("first: a displacement within +-2^24 pixels");
     const std::size_t n = costs.shape(0) * costs.shape(1);
     without_gil([&] {
         if constexpr (std::is_same_v<T, float>)
@@ -289,13 +291,12 @@ void rescan_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, float 
     });
 }
 
-bool all_finite(nb::ndarray<const float, nb::c_contig, nb::device::cpu> a) {
+bool all_within(nb::ndarray<const float, nb::c_contig, nb::device::cpu> a, float limit) {
     const float* data = a.data();
     return all_chunks(a.size(), [&](std::size_t begin, std::size_t end) {
-        // x * 0 is NaN exactly where x is not finite, and a sum keeps a NaN.
-        float sum = 0;
-        for (std::size_t i = begin; i < end; ++i) sum += data[i] * 0.0f;
-        return sum == 0.0f;
+        bool bad = false;
+        for (std::size_t i = begin; i < end; ++i) bad |= !(std::fabs(data[i]) <= limit);
+        return !bad;
     });
 }
 
@@ -339,6 +340,8 @@ std::vector<std::string> levels() {
 NB_MODULE(_native, m) {
     m.doc() = "The compiled kernels; use them through hamflow.matching.";
     set_interrupt_check(ctrl_c);
+    // A converted copy of an output would take the results with it.
+    const auto out = [](const char* name) { return nb::arg(name).noconvert(); };
 
     m.def("levels", levels, "Instruction-set levels that this machine can run, worst first.");
     m.def("level", [] { return std::string(active_kernels().name); }, "The level in use.");
@@ -349,32 +352,33 @@ NB_MODULE(_native, m) {
     m.def("get_num_threads", get_num_threads);
 
     m.def("min_projection", min_projection, nb::arg("bits0"), nb::arg("bits1"),
-          nb::arg("window"), nb::arg("outside"), nb::arg("cu"), nb::arg("cv"),
-          nb::arg("v_hat").none(), nb::arg("u_hat").none());
+          nb::arg("window"), nb::arg("outside"), out("cu"), out("cv"),
+          out("v_hat").none(), out("u_hat").none());
     m.def("message16", message16, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
-          nb::arg("to"), nb::arg("cost"), nb::arg("lam"), nb::arg("out"));
+          nb::arg("to"), nb::arg("cost"), nb::arg("lam"), out("out"));
     m.def("message32", message32, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
-          nb::arg("to"), nb::arg("cost"), nb::arg("lam"), nb::arg("out"));
+          nb::arg("to"), nb::arg("cost"), nb::arg("lam"), out("out"));
     m.def("float_min_projection", float_min_projection, nb::arg("phi0"), nb::arg("phi1"),
-          nb::arg("window"), nb::arg("outside"), nb::arg("cu"), nb::arg("cv"),
-          nb::arg("v_hat").none(), nb::arg("u_hat").none());
+          nb::arg("window"), nb::arg("outside"), out("cu"), out("cv"),
+          out("v_hat").none(), out("u_hat").none());
     m.def("float_message", float_message, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
-          nb::arg("to"), nb::arg("outside"), nb::arg("lam"), nb::arg("out"));
+          nb::arg("to"), nb::arg("outside"), nb::arg("lam"), out("out"));
     m.def("gather", gather, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
-          nb::arg("outside"), nb::arg("v_hat"), nb::arg("u_hat"), nb::arg("cu"), nb::arg("cv"));
+          nb::arg("outside"), nb::arg("v_hat"), nb::arg("u_hat"), out("cu"), out("cv"));
     m.def("scatter", scatter, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
           nb::arg("v_hat"), nb::arg("u_hat"), nb::arg("grad_cu"), nb::arg("grad_cv"),
-          nb::arg("grad_phi0"), nb::arg("grad_phi1"));
+          out("grad_phi0"), out("grad_phi1"));
     m.def("best_labels", best_labels<std::uint8_t>, nb::arg("costs"), nb::arg("first"),
-          nb::arg("labels"));
+          out("labels"));
     m.def("best_labels", best_labels<float>, nb::arg("costs"), nb::arg("first"),
-          nb::arg("labels"));
+          out("labels"));
     m.def("rescan_bits", rescan_bits, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
-          nb::arg("outside"), nb::arg("v_labels"), nb::arg("flow"));
+          nb::arg("outside"), nb::arg("v_labels"), out("flow"));
     m.def("rescan_phi", rescan_phi, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
-          nb::arg("outside"), nb::arg("v_labels"), nb::arg("flow"));
+          nb::arg("outside"), nb::arg("v_labels"), out("flow"));
 
-    m.def("all_finite", all_finite, nb::arg("array"));
+    m.def("all_within", all_within, nb::arg("array"), nb::arg("limit"),
+          "Whether no element is NaN or larger than the limit in absolute value.");
     m.def("peak", peak, nb::arg("mix"), nb::arg("rounds"),
           "Runs a register-resident micro-kernel on all threads; returns the work it stands for.");
     m.def("copy_bytes", copy_bytes, nb::arg("from_"), nb::arg("to"), nb::arg("rounds"),

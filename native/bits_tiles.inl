@@ -162,7 +162,8 @@ void feed_tile(const BitsPair& p, const Window& win, const Tile<B>& tile,
 // Runs a sink (made by `make_sink()`, one for each pair of rows) over the whole image.
 template <class B, class MakeSink>
 void for_each_tile(const BitsPair& p, const Window& win, const MakeSink& make_sink) {
-    const long long fit = static_cast<long long>(plane_budget / TargetPlanes<B>::row_bytes_for(p.w));
+    const std::size_t row_bytes = TargetPlanes<B>::row_bytes_for(p.w);
+    const long long fit = static_cast<long long>(plane_budget / row_bytes);
     const long long spare = fit - win.dv;
     const int strip = static_cast<int>(
         fit >= p.h ? p.h : std::min<long long>(p.h, std::max<long long>(16, spare / 2 * 2)));

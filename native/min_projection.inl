@@ -100,7 +100,7 @@ class MinSink {
     Buffer<std::uint8_t> best_v_;  // [p][label v, and a spare one][column]
 };
 
-// --- with the inner argmins v_hat(u), u_hat(v) -----------------------------------------------------
+// --- with the inner argmins v_hat(u), u_hat(v) ------------------------------------------------
 
 // Ties go to the smallest label: rows and vectors arrive in ascending order, and only a strictly
 // smaller distance replaces an earlier one.

@@ -265,8 +265,13 @@ HAMFLOW_INLINE void feed_products(const ProductBlock& b, int r, int kv, const fl
         const float* a[Floats::rows];
         for (int i = 0; i < Floats::rows; ++i) a[i] = row + (i0 + std::min(i, n - 1)) * m;
         // The lanes that any of the pixels has as a label inside the image.
-        const int lo = i0 + u_labels(b.win, b.x0 + i0 + n - 1, b.phi.w).lo;
-        const int hi = i0 + n - 1 + u_labels(b.win, b.x0 + i0, b.phi.w).hi;
+        int lo = b.lanes, hi = 0;
+        for (int i = i0; i < i0 + n; ++i) {
+            const LabelRange u = u_labels(b.win, b.x0 + i, b.phi.w);
+            if (u.empty()) continue;
+            lo = std::min(lo, i + u.lo);
+            hi = std::max(hi, i + u.hi);
+        }
         sink.begin_group();
         for (int q = lo / panel_width; q * panel_width < hi; ++q) {
             product_tile(a, packed + static_cast<std::size_t>(q) * m * panel_width, m, s);

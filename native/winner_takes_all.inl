@@ -2,17 +2,20 @@
 // that v, each tie to the smallest |displacement|, then to the negative one. Flat and identical
 // frames thus give exactly 0.
 
-// The first label, in the order of preference, for which is_best(label) holds; one must.
+// The first label, in the order of preference, for which is_best(label) holds; 0 if none does,
+// as with costs that overflowed to NaN.
 template <class IsBest>
 HAMFLOW_INLINE int nearest_label(int count, int first, const IsBest& is_best) {
     const int last = first + count - 1;
     int distance = first > 0 ? first : (last < 0 ? -last : 0);
-    for (;; ++distance) {
+    const int furthest = std::max(std::abs(first), std::abs(last));
+    for (; distance <= furthest; ++distance) {
         if (-distance >= first && -distance <= last && is_best(-distance - first))
             return -distance - first;
         if (distance <= last && distance >= first && is_best(distance - first))
             return distance - first;
     }
+    return 0;
 }
 
 template <class T>
@@ -47,11 +50,11 @@ HAMFLOW_INLINE int popcount64(std::uint64_t x) {
 #endif
 }
 
-// The flow of every pixel with label v_labels[pixel] and the best u there; cost(x, row, target x)
-// is asked only for targets inside.
-template <class T, class Cost>
+// The flow of every pixel with label v_labels[pixel] and the best u there. costs_of(i, j, n, out)
+// writes the costs of pixel i and the n targets from j on.
+template <class T, class CostsOf>
 HAMFLOW_INLINE void rescan(int h, int w, const Window& win, T outside,
-                           const std::int16_t* v_labels, float* flow, const Cost& cost) {
+                           const std::int16_t* v_labels, float* flow, const CostsOf& costs_of) {
     parallel_for(h, [&](int y) {
         Buffer<T> costs(win.du);
         for (int x = 0; x < w; ++x) {
@@ -59,9 +62,9 @@ HAMFLOW_INLINE void rescan(int h, int w, const Window& win, T outside,
             const int kv = v_labels[i];
             const LabelRange u = u_labels(win, x, w);
             for (int k = 0; k < win.du; ++k) costs[k] = outside;
-            if (hamflow::v_labels(win, y, h).contains(kv))
-                for (int k = u.lo; k < u.hi; ++k)
-                    costs[k] = cost(x, y, x + win.u0 + k, y + win.v0 + kv);
+            if (hamflow::v_labels(win, y, h).contains(kv) && !u.empty())
+                costs_of(i, static_cast<std::size_t>(y + win.v0 + kv) * w + (x + win.u0 + u.lo),
+                         u.hi - u.lo, costs.data() + u.lo);
             const T best = minimum(costs.data(), win.du);
             const int ku = nearest_label(win.du, win.u0, [&](int k) { return costs[k] == best; });
             flow[2 * i] = static_cast<float>(win.u0 + ku);
@@ -72,18 +75,19 @@ HAMFLOW_INLINE void rescan(int h, int w, const Window& win, T outside,
 
 void rescan_bits(const BitsPair& p, const Window& win, std::uint8_t outside,
                  const std::int16_t* v_labels, float* flow) {
-    rescan<std::uint8_t>(p.h, p.w, win, outside, v_labels, flow,
-                         [&](int x, int y, int tx, int ty) HAMFLOW_INLINE_LAMBDA {
-        return static_cast<std::uint8_t>(
-            popcount64(p.bits0[p.pixel(x, y)] ^ p.bits1[p.pixel(tx, ty)]));
-    });
+    const auto costs_of = [&](std::size_t i, std::size_t j, int n, std::uint8_t* out) {
+        const std::uint64_t bits = p.bits0[i];
+        for (int k = 0; k < n; ++k)
+            out[k] = static_cast<std::uint8_t>(popcount64(bits ^ p.bits1[j + k]));
+    };
+    rescan<std::uint8_t>(p.h, p.w, win, outside, v_labels, flow, costs_of);
 }
 
 void rescan_phi(const PhiPair& p, const Window& win, float outside, const std::int16_t* v_labels,
                 float* flow) {
-    rescan<float>(p.h, p.w, win, outside, v_labels, flow,
-                  [&](int x, int y, int tx, int ty) HAMFLOW_INLINE_LAMBDA {
-        return -scalar_product<0>(p.phi0 + (static_cast<std::size_t>(y) * p.w + x) * p.m,
-                                  p.phi1 + (static_cast<std::size_t>(ty) * p.w + tx) * p.m, p.m);
-    });
+    const auto costs_of = [&](std::size_t i, std::size_t j, int n, float* out) {
+        for (int k = 0; k < n; ++k)
+            out[k] = -scalar_product<0>(p.phi0 + i * p.m, p.phi1 + (j + k) * p.m, p.m);
+    };
+    rescan<float>(p.h, p.w, win, outside, v_labels, flow, costs_of);
 }

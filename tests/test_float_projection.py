@@ -101,6 +101,23 @@ def test_floats(place: Place, m: int, outside: float, seed: int) -> None:
         check_winner(result, costs)
 
 
+@pytest.mark.parametrize("m", [64, 7])
+@pytest.mark.parametrize("width", [8, 16, 33])
+def test_pixels_without_targets_beside_others(width: int, m: int) -> None:
+    # Some of the pixels that share a register tile have all their targets outside.
+    rng = np.random.default_rng(0)
+    phi0, phi1 = random_phi(rng, 3, width, m), random_phi(rng, 3, width, m)
+    for u0 in range(-width - 4, width + 2):
+        for du in (2, 5, 16):
+            window = Window(u0, du, -1, 2)
+            costs = all_costs(phi0, phi1, window, 0.0)
+            for level in hamflow.isa_levels():
+                hamflow.set_isa(level)
+                result = float_min_projection(phi0, phi1, window)
+                assert close(result.cu, costs.min(axis=3)), (level, window)
+                assert close(result.cv, costs.min(axis=2)), (level, window)
+
+
 def check_winner(result: FloatMinProjection, costs: Array) -> None:
     flow, window = result.wta(), result.window
     labels = flow.astype(int) - (window.u0, window.v0)

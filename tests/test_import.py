@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import doctest
-import importlib
 import json
-import pkgutil
 
 import pytest
 
@@ -52,13 +49,3 @@ def test_unknown_name() -> None:
 def test_all_is_sorted_and_lists_every_home() -> None:
     assert hamflow.__all__ == sorted(hamflow.__all__)
     assert set(hamflow.__all__) == {*hamflow._HOMES, "__version__"}
-
-
-def modules() -> list[str]:
-    found = pkgutil.walk_packages(hamflow.__path__, "hamflow.")
-    return sorted(m.name for m in found if m.name not in {"hamflow.__main__", "hamflow._native"})
-
-
-@pytest.mark.parametrize("name", modules())
-def test_examples_in_docstrings(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -43,7 +43,8 @@ def rescan_bits(bits0: Annotated[NDArray[numpy.uint64], dict(shape=(None, None),
 
 def rescan_phi(phi0: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], phi1: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], window: tuple[int, int, int, int], outside: float, v_labels: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu', writable=False)], flow: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')]) -> None: ...
 
-def all_finite(array: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)]) -> bool: ...
+def all_within(array: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], limit: float) -> bool:
+    """Whether no element is NaN or larger than the limit in absolute value."""
 
 def peak(mix: str, rounds: int) -> float:
     """

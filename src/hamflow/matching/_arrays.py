@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from hamflow import _native
 from hamflow.errors import InputError
 
+_FLOAT_MAX = float(np.finfo(np.float32).max)
+_PHI_MAX = 1e15
+"""Descriptors up to here cannot overflow, whatever m is: 2^24 products of 1e30 fit a float32."""
+
 Bits = NDArray[np.uint64]
 Phi = NDArray[np.float32]
 Labels = NDArray[np.int16]
@@ -50,7 +54,11 @@ def check_phi(phi0: object, phi1: object) -> tuple[Phi, Phi]:
     second = _array(phi1, "phi1", np.float32, "H×W×m")
     _same_shape(first, second, "phi0", "phi1")
     for array, name in ((first, "phi0"), (second, "phi1")):
-        check_finite(array, name)
+        if not _native.all_within(array, _PHI_MAX):
+            check_finite(array, name)
+            raise InputError(
+                f"{name} has values beyond ±{_PHI_MAX:g}, whose products overflow; scale it down."
+            )
     return first, second
 
 
@@ -66,7 +74,7 @@ def check_volume(
 
 def check_finite(array: NDArray[np.float32], name: str) -> None:
     """Refuse NaN and infinity, which would make every comparison meaningless."""
-    if not _native.all_finite(array):
+    if not _native.all_within(array, _FLOAT_MAX):
         raise InputError(f"{name} has values that are NaN or infinite; replace them first.")
 
 
