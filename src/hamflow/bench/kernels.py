@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,33 +21,56 @@ CACHE_SIZES = {"L2 cache": 1 << 17, "L3 cache": 1 << 22, "memory": 1 << 28}
 
 
 class Problem:
-    """Two random descriptor fields, a window, and room for all outputs (touched beforehand)."""
+    """Two random descriptor fields, a window, and room for the outputs, made on first use."""
 
     def __init__(self, width: int, height: int, d: int, *, floats: bool) -> None:
         rng = np.random.default_rng(0)
         self.shape = (height, width)
         self.window = Window.of(d)
         self.bits = (self._random_bits(rng), self._random_bits(rng))
-        self.volumes8 = self._volumes(np.uint8)
-        self.labels = self._volumes(np.int16)
-        self.volumes16 = self._volumes(np.int16)
-        self.volumes32 = self._volumes(np.float32)
-        self.lam32 = self._volumes(np.float32)
-        for volume in self.lam32:
-            volume[:] = rng.random(volume.shape[2], np.float32) * 20 - 10
         field = (*self.shape, 64) if floats else (0, 0, 64)
         half = np.float32(0.5)
         self.phi = (rng.random(field, np.float32) - half, rng.random(field, np.float32) - half)
-        self.grads = (np.zeros(field, np.float32), np.zeros(field, np.float32))
+        self.grads = (np.ones(field, np.float32), np.ones(field, np.float32))
 
     def _random_bits(self, rng: np.random.Generator) -> NDArray[np.uint64]:
         return rng.integers(0, 2**64, self.shape, np.uint64)
 
     def _volumes(self, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        # Not zeros: those take no memory before they are first written to.
         return (
-            np.zeros((*self.shape, self.window.du), dtype),
-            np.zeros((*self.shape, self.window.dv), dtype),
+            np.ones((*self.shape, self.window.du), dtype),
+            np.ones((*self.shape, self.window.dv), dtype),
         )
+
+    @cached_property
+    def volumes8(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Room for the results of QQ."""
+        return self._volumes(np.uint8)
+
+    @cached_property
+    def labels(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Room for argmins; as they are, offsets of the int16 messages."""
+        return self._volumes(np.int16)
+
+    @cached_property
+    def volumes16(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Room for int16 messages."""
+        return self._volumes(np.int16)
+
+    @cached_property
+    def volumes32(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Room for float costs and messages."""
+        return self._volumes(np.float32)
+
+    @cached_property
+    def lam32(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Offsets of the float messages, and gradients of the float costs."""
+        volumes = self._volumes(np.float32)
+        rng = np.random.default_rng(1)
+        for volume in volumes:
+            volume[:] = rng.random(volume.shape[2], np.float32) * 20 - 10
+        return volumes
 
     @property
     def entries(self) -> int:
