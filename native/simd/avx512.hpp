@@ -59,13 +59,12 @@ struct Bits {
         }
     };
 
-    // As in avx2.hpp, but the vectors follow each other: a whole line per load always crosses
-    // into the next one, and the load ports have time for that.
-    // Where `distances` finds its targets: see TargetPlanes in bits_tiles.inl.
+    // Where `distances` finds its targets: see TargetPlanes in bits_tiles.inl. A vector as wide as
+    // a cache line mostly crosses into the next one; here the load ports have time for that.
     static constexpr int plane_stride = 2 * lanes * elem;
     static constexpr int vector_stride = planes * plane_stride;
 
-    // Distances of the pair's two pixels to N x 64 targets; `t` points into the window.
+    // Distances of the pair's two pixels to N x 64 targets; `t` points into their planes.
     template <int N>
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, V* da, V* db) {
         V a[planes], b[planes];

@@ -43,13 +43,11 @@ struct Bits {
         }
     };
 
-    // Each vector of the window has a cache line of its own (i + 16 <= 64), so that no load
-    // crosses into the next one.
     // Where `distances` finds its targets: see TargetPlanes in bits_tiles.inl.
     static constexpr int plane_stride = 2 * lanes * elem;
     static constexpr int vector_stride = planes * plane_stride;
 
-    // Distances of the pair's two pixels to N x 16 targets; `t` points into the window.
+    // Distances of the pair's two pixels to N x 16 targets; `t` points into their planes.
     template <int N>
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, V* da, V* db) {
         unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {

@@ -325,7 +325,7 @@ struct Bits : Vector {
         return add8(add8(sum8, l8), f8 << 2);
     }
 
-    // Distances of the pair's two pixels to N x 16 targets; `t` points into the window.
+    // Distances of the pair's two pixels to N x 16 targets; `t` points into their planes.
     template <int N>
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, V* da, V* db) {
         unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
