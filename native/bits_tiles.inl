@@ -69,7 +69,7 @@ struct Tile {
     bool has_second;
     LabelRange u[columns];   // labels whose target column is inside the image
     LabelRange v[2];         // labels whose target row is inside the image
-    int j_of[columns];       // end of the vectors of labels that hold u[i]
+    int j_from[columns], j_to[columns];  // the vectors of labels that hold u[i]
     int j_begin, j_end;      // the vectors that any column needs
     std::ptrdiff_t offset[columns];  // of column i's first vector of labels in a target row
 
@@ -81,10 +81,11 @@ struct Tile {
         for (int i = 0; i < n; ++i) {
             u[i] = u_labels(win, x0 + i, w);
             offset[i] = TargetPlanes<B>::offset(static_cast<long long>(x0) + i + win.u0);
-            j_of[i] = (u[i].hi + B::lanes - 1) / B::lanes;
+            j_from[i] = u[i].lo / B::lanes;
+            j_to[i] = (u[i].hi + B::lanes - 1) / B::lanes;
             if (u[i].empty()) continue;
-            j_begin = std::min(j_begin, u[i].lo / B::lanes);
-            j_end = std::max(j_end, j_of[i]);
+            j_begin = std::min(j_begin, j_from[i]);
+            j_end = std::max(j_end, j_to[i]);
         }
     }
 };
@@ -101,6 +102,7 @@ template <class B, class Sink, bool P0, bool P1>
 HAMFLOW_INLINE void feed_target_row(const Tile<B>& tile, const typename B::Pair* pairs,
                                     const std::uint8_t* targets, std::size_t row_bytes, int k,
                                     Sink& sink) {
+    static_assert(B::block <= 4, "what is left of a block is 1, 2 or 3 vectors");
     bool first_block = true;
     for (int j0 = tile.j_begin; j0 < tile.j_end; j0 += B::block) {
         const int j1 = std::min(j0 + B::block, tile.j_end);
@@ -112,8 +114,8 @@ HAMFLOW_INLINE void feed_target_row(const Tile<B>& tile, const typename B::Pair*
         for (int i = 0; i < tile.n; ++i) {
             for (int line = 0; line < lines; ++line) prefetch(next + (i * lines + line) * 64);
             auto state = sink.row(i, k, first_block);
-            int j = std::max(tile.u[i].lo / B::lanes, j0);
-            int left = std::min(tile.j_of[i], j1) - j;
+            const int j = std::max(tile.j_from[i], j0);
+            const int vectors = std::min(tile.j_to[i], j1) - j;
             const auto step = [&](auto count) HAMFLOW_INLINE_LAMBDA {
                 constexpr int n = decltype(count)::value;
                 typename B::D da[n], db[n];
@@ -121,15 +123,15 @@ HAMFLOW_INLINE void feed_target_row(const Tile<B>& tile, const typename B::Pair*
                     pairs[i], targets + tile.offset[i] + std::ptrdiff_t(j) * B::vector_stride, da,
                     db);
                 sink.template consume<P0, P1, n>(state, i, j, da, db);
-                j += n;
-                left -= n;
             };
-            if (left == B::block) {
+            if (vectors == B::block)
                 step(std::integral_constant<int, B::block>());
-            } else {
-                if (B::block > 2 && left >= 2) step(std::integral_constant<int, 2>());
-                if (left >= 1) step(std::integral_constant<int, 1>());
-            }
+            else if (vectors == 1)
+                step(std::integral_constant<int, 1>());
+            else if (B::block > 2 && vectors == 2)
+                step(std::integral_constant<int, 2>());
+            else if (B::block > 3 && vectors == 3)
+                step(std::integral_constant<int, 3>());
             sink.template end_row<P0, P1>(state, i);
         }
         first_block = false;

@@ -24,7 +24,9 @@ struct Fixed16 {
     static HAMFLOW_INLINE void store(Value* p, R v) { B::store16(p, v); }
     static HAMFLOW_INLINE R set1(Value x) { return B::set1_16(x); }
     static HAMFLOW_INLINE R better(R a, R b) { return B::max16(a, b); }
-    static HAMFLOW_INLINE Value best_lane(R v) { return B::horizontal_max16(v); }
+    static HAMFLOW_INLINE void best_lanes(const Value* rows, int n, Value* out_a, Value* out_b) {
+        B::row_maxima16(rows, n, out_a, out_b);
+    }
     HAMFLOW_INLINE void widen(typename B::D d, R* out) const {
         out[0] = B::scaled16(d, scale, 0);
         out[1] = B::scaled16(d, scale, 1);
@@ -56,7 +58,12 @@ struct Float32 {
     static HAMFLOW_INLINE void store(Value* p, R v) { B::store32(p, v); }
     static HAMFLOW_INLINE R set1(Value x) { return B::set1_32(x); }
     static HAMFLOW_INLINE R better(R a, R b) { return B::min32(a, b); }
-    static HAMFLOW_INLINE Value best_lane(R v) { return B::horizontal_min32(v); }
+    static HAMFLOW_INLINE void best_lanes(const Value* rows, int n, Value* out_a, Value* out_b) {
+        for (int i = 0; i < n; ++i, rows += 2 * lanes) {
+            out_a[i] = B::horizontal_min32(load(rows));
+            out_b[i] = B::horizontal_min32(load(rows + lanes));
+        }
+    }
     HAMFLOW_INLINE void widen(typename B::D d, R* out) const { B::to_f32(d, out); }
     HAMFLOW_INLINE R candidate(R part, R offset) const { return B::sub32(part, offset); }
 
@@ -79,8 +86,8 @@ class MessageSink {
     MessageSink(const BitsPair& p, const Window& win, const typename A::Cost& cost,
                 const Value* lam, Value* out)
         : p_(p), win_(win), a_(cost), lam_(lam), out_(out), padded_(round_up(win.du, B::lanes)),
-          offsets_(std::size_t(2) * columns * padded_), rows_(std::size_t(2) * columns * A::lanes),
-          best_(std::size_t(2) * columns * win.dv) {}
+          offsets_(std::size_t(2) * columns * padded_), rows_(std::size_t(2) * columns * A::lanes, A::worst),
+          best_(std::size_t(2) * columns * (win.dv + 1)) {}
 
     struct Row { R a, b; };
 
@@ -117,12 +124,10 @@ class MessageSink {
     }
     template <bool P0, bool P1>
     HAMFLOW_INLINE void end_target_row(int k) {
-        for (int i = 0; i < n_; ++i) {
-            const Value* r = rows_.data() + (2 * i) * A::lanes;
-            Value* best = best_.data() + std::size_t(2 * i) * win_.dv;
-            if (P0) best[k] = A::best_lane(A::load(r));
-            if (P1) best[win_.dv + k - 1] = A::best_lane(A::load(r + A::lanes));
-        }
+        // The row that does not exist for one of the two goes to a spare place.
+        Value* a = best_.data() + std::size_t(P0 ? k : win_.dv) * columns;
+        Value* b = best_.data() + std::size_t(win_.dv + 1 + (P1 ? k - 1 : win_.dv)) * columns;
+        A::best_lanes(rows_.data(), n_, a, b);
     }
     void finish(const Tile<B>& tile) {
         for (int p = 0; p < 1 + tile.has_second; ++p) {
@@ -130,12 +135,12 @@ class MessageSink {
                 const std::size_t pixel = p_.pixel(tile.x0 + i, tile.y + p);
                 const LabelRange u = tile.u[i], v = tile.v[p];
                 const Outside outside = best_outside(lam_ + pixel * win_.du, u);
-                const Value* best = best_.data() + std::size_t(2 * i + p) * win_.dv;
+                const Value* best = best_.data() + std::size_t(p) * (win_.dv + 1) * columns + i;
                 Value* out = out_ + pixel * win_.dv;
                 for (int k = 0; k < win_.dv; ++k) out[k] = A::message(outside.any);
                 if (u.empty()) continue;
                 for (int k = v.lo; k < v.hi; ++k)
-                    out[k] = A::message(A::better(a_.inside(best[k]), outside.beyond));
+                    out[k] = A::message(A::better(a_.inside(best[std::size_t(k) * columns]), outside.beyond));
             }
         }
     }
@@ -173,7 +178,7 @@ class MessageSink {
     int n_ = 0;
     Buffer<Value> offsets_;  // [column][p][label u, in the order of lane_position]
     Buffer<Value> rows_;     // [column][p][lane]
-    Buffer<Value> best_;     // [column][p][label v]
+    Buffer<Value> best_;     // [p][label v, and a spare one][column]
 };
 
 // To the plane u the same with u and v swapped: transposed, its minimum too is one over lanes in

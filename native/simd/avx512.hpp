@@ -154,13 +154,30 @@ struct Bits {
     static HAMFLOW_INLINE V scaled16(V d, const Scale& s, int half) {
         return _mm512_maddubs_epi16(d, half ? s.odd : s.even);
     }
-    static HAMFLOW_INLINE std::int16_t horizontal_max16(V v) {
+    // The maxima of the four 128-bit quarters.
+    static HAMFLOW_INLINE void store_folded16(std::int16_t* p, V v) {
         const __m256i h =
             _mm256_max_epi16(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
-        __m128i m = _mm_max_epi16(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
-        // vphminposuw finds an unsigned minimum: flip the order and the sign.
-        m = _mm_xor_si128(m, _mm_set1_epi16(0x7fff));
-        return static_cast<std::int16_t>(_mm_extract_epi16(_mm_minpos_epu16(m), 0) ^ 0x7fff);
+        const __m128i m =
+            _mm_max_epi16(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), m);
+    }
+    // Maxima of the vectors rows[2 i + p], i < n, to out_p[i]: eight columns at a time by a
+    // transposing tree; n is rounded up, the rows beyond it are there.
+    static HAMFLOW_INLINE void row_maxima16(const std::int16_t* rows, int n, std::int16_t* out_a,
+                                            std::int16_t* out_b) {
+        const auto merge = [](V a, V b) HAMFLOW_INLINE_LAMBDA {
+            return max16(_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
+        };
+        for (int i = 0; i < n; i += 8, rows += 16 * lanes16) {
+            V m[8];
+            unroll<8>([&](auto r) HAMFLOW_INLINE_LAMBDA {
+                m[r] = merge(load16(rows + r * lanes16), load16(rows + (r + 8) * lanes16));
+            });
+            unroll<4>([&](auto r) HAMFLOW_INLINE_LAMBDA { m[r] = merge(m[r], m[r + 4]); });
+            store_folded16(out_a + i, merge(m[0], m[2]));
+            store_folded16(out_b + i, merge(m[1], m[3]));
+        }
     }
 };
 

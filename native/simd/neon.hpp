@@ -129,6 +129,14 @@ struct Bits {
                        : vmull_s8(vget_low_s8(x), vget_low_s8(s.factor)));
     }
     static HAMFLOW_INLINE std::int16_t horizontal_max16(V v) { return vmaxvq_s16(s16(v)); }
+    // Maxima of the vectors rows[2 i + p], i < n, to out_p[i].
+    static HAMFLOW_INLINE void row_maxima16(const std::int16_t* rows, int n, std::int16_t* out_a,
+                                            std::int16_t* out_b) {
+        for (int i = 0; i < n; ++i, rows += 2 * lanes16) {
+            out_a[i] = horizontal_max16(load16(rows));
+            out_b[i] = horizontal_max16(load16(rows + lanes16));
+        }
+    }
 
     // --- float32 -----------------------------------------------------------------------------
     static constexpr int lanes32 = 4;

@@ -394,6 +394,14 @@ struct Bits : Vector {
         for (int i = 1; i < 8; ++i) m = x[i] > m ? x[i] : m;
         return m;
     }
+    // Maxima of the vectors rows[2 i + p], i < n, to out_p[i].
+    static HAMFLOW_INLINE void row_maxima16(const std::int16_t* rows, int n, std::int16_t* out_a,
+                                            std::int16_t* out_b) {
+        for (int i = 0; i < n; ++i, rows += 2 * lanes16) {
+            out_a[i] = horizontal_max16(load16(rows));
+            out_b[i] = horizontal_max16(load16(rows + lanes16));
+        }
+    }
 
     // --- float32 -----------------------------------------------------------------------------
     static constexpr int lanes32 = 4;
