@@ -113,16 +113,20 @@ HAMFLOW_INLINE void feed_target_row(const Tile<B>& tile, const typename B::Pair*
         constexpr int lines = B::block * B::vector_stride / 64 / B::columns + 1;
         for (int i = 0; i < tile.n; ++i) {
             for (int line = 0; line < lines; ++line) prefetch(next + (i * lines + line) * 64);
-            auto state = sink.row(i, k, first_block);
             const int j = std::max(tile.j_from[i], j0);
             const int vectors = std::min(tile.j_to[i], j1) - j;
+            // The sink's state lives within one branch, and so in registers.
             const auto step = [&](auto count) HAMFLOW_INLINE_LAMBDA {
                 constexpr int n = decltype(count)::value;
-                typename B::D da[n], db[n];
-                B::template distances<n>(
-                    pairs[i], targets + tile.offset[i] + std::ptrdiff_t(j) * B::vector_stride, da,
-                    db);
-                sink.template consume<P0, P1, n>(state, i, j, da, db);
+                auto state = sink.row(i, k, first_block);
+                if constexpr (n > 0) {
+                    typename B::D da[n], db[n];
+                    B::template distances<n>(
+                        pairs[i], targets + tile.offset[i] + std::ptrdiff_t(j) * B::vector_stride,
+                        da, db);
+                    sink.template consume<P0, P1, n>(state, i, j, da, db);
+                }
+                sink.template end_row<P0, P1>(state, i);
             };
             if (vectors == B::block)
                 step(std::integral_constant<int, B::block>());
@@ -132,7 +136,8 @@ HAMFLOW_INLINE void feed_target_row(const Tile<B>& tile, const typename B::Pair*
                 step(std::integral_constant<int, 2>());
             else if (B::block > 3 && vectors == 3)
                 step(std::integral_constant<int, 3>());
-            sink.template end_row<P0, P1>(state, i);
+            else
+                step(std::integral_constant<int, 0>());
         }
         first_block = false;
     }

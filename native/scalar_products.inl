@@ -9,8 +9,8 @@
 // shifted into label order at the end. Everything below maximises the scalar product s = -c.
 
 constexpr int panel_width = Floats::width * Floats::vectors;
-constexpr int block_rows = 4;
-constexpr int block_columns = 96;
+constexpr int block_rows = 8;
+constexpr int block_columns = 48;
 
 // Which of the two outputs a kernel wants.
 enum class Wants { both, both_with_argmins, u_only, v_only };
