@@ -11,6 +11,7 @@ namespace {
 #include "scalar_products.inl"
 #include "matches.inl"
 #include "winner_takes_all.inl"
+#include "peak.inl"
 }  // namespace
 }  // namespace avx2
 const Kernels avx2_kernels = HAMFLOW_KERNEL_TABLE("avx2", avx2);

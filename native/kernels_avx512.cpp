@@ -11,6 +11,7 @@ namespace {
 #include "scalar_products.inl"
 #include "matches.inl"
 #include "winner_takes_all.inl"
+#include "peak.inl"
 }  // namespace
 }  // namespace avx512
 const Kernels avx512_kernels = HAMFLOW_KERNEL_TABLE("avx512", avx512);

@@ -11,6 +11,7 @@ namespace {
 #include "scalar_products.inl"
 #include "matches.inl"
 #include "winner_takes_all.inl"
+#include "peak.inl"
 }  // namespace
 }  // namespace neon
 const Kernels neon_kernels = HAMFLOW_KERNEL_TABLE("neon", neon);

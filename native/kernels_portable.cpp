@@ -11,6 +11,7 @@ namespace {
 #include "scalar_products.inl"
 #include "matches.inl"
 #include "winner_takes_all.inl"
+#include "peak.inl"
 }  // namespace
 }  // namespace portable
 const Kernels portable_kernels = HAMFLOW_KERNEL_TABLE("portable", portable);

@@ -1,63 +1,32 @@
-// What the AVX-512 kernels would reach if loads, stores and loops cost nothing: their
-// instruction mixes on registers alone.
+// The mix of Bits::distances on registers, for peak.inl.
 #pragma once
 
-#include "../kernels.hpp"
 #include "avx512.hpp"
 
 namespace hamflow {
 namespace avx512 {
 namespace {
 
-// The compiler must believe that v has changed, so it computes everything anew.
 template <class T>
 HAMFLOW_INLINE T opaque(T& v) {
     asm volatile("" : "+v"(v));
     return v;
 }
 
-// `Bits::distances<2>` and the minima of c^u and c^v, for two pixels and 2 x 64 labels.
-inline double peak_min_projection(long long rounds) {
+struct RegisterMix {
     using V = Bits::V;
-    V q = Bits::set1(1), a = Bits::set1(5), b = Bits::set1(9);
-    V best_a = Bits::set1(0x7f), best_b = best_a, row_a = best_a, row_b = best_a;
-    const auto count = [&](V& pixel) HAMFLOW_INLINE_LAMBDA {
-        return _mm512_popcnt_epi8(_mm512_xor_si512(q, opaque(pixel)));
-    };
-    // Equal in value, but not to be merged into one.
-    opaque(best_a), opaque(best_b), opaque(row_a), opaque(row_b);
-    for (long long round = 0; round < rounds; ++round) {
-        unroll<Bits::block>([&](auto) HAMFLOW_INLINE_LAMBDA {
-            V da, db;
-            unroll<Bits::planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-                da = p ? _mm512_add_epi8(da, count(a)) : count(a);
-                db = p ? _mm512_add_epi8(db, count(b)) : count(b);
-            });
-            best_a = Bits::min(best_a, opaque(da));
-            best_b = Bits::min(best_b, opaque(db));
-            row_a = Bits::min(row_a, da);
-            row_b = Bits::min(row_b, db);
+    V target = Bits::set1(1), a = Bits::set1(5), b = Bits::set1(9);
+
+    HAMFLOW_INLINE V count(V& pixel) {
+        return _mm512_popcnt_epi8(_mm512_xor_si512(target, opaque(pixel)));
+    }
+    HAMFLOW_INLINE void distances(V& da, V& db) {
+        unroll<Bits::planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+            da = p ? _mm512_add_epi8(da, count(a)) : count(a);
+            db = p ? _mm512_add_epi8(db, count(b)) : count(b);
         });
     }
-    opaque(best_a), opaque(best_b), opaque(row_a), opaque(row_b);
-    return 2.0 * Bits::block * Bits::lanes;
-}
-
-inline double peak_fma(long long rounds) {
-    constexpr int chains = 24;  // more than latency times throughput
-    Floats::F sum[chains], a = Floats::set1(0.5f), b = a;
-    unroll<chains>([&](auto c) HAMFLOW_INLINE_LAMBDA { sum[c] = Floats::zero(); });
-    for (long long round = 0; round < rounds; ++round)
-        unroll<chains>([&](auto c) HAMFLOW_INLINE_LAMBDA {
-            sum[c] = Floats::fma(opaque(a), b, sum[c]);
-        });
-    unroll<chains>([&](auto c) HAMFLOW_INLINE_LAMBDA { opaque(sum[c]); });
-    return double(chains) * Floats::width;
-}
-
-inline double peak(Mix mix, long long rounds) {
-    return mix == Mix::min_projection ? peak_min_projection(rounds) : peak_fma(rounds);
-}
+};
 
 }  // namespace
 }  // namespace avx512
