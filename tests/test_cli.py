@@ -184,6 +184,14 @@ def quick_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "available", lambda: {"numpy sgemm": lambda: 1e9})
 
 
+def test_pair_does_not_write_two_things_to_one_file(
+    out: Path, frames: Files, fails: Callable[..., str]
+) -> None:
+    same = out / "flow.png"
+    assert "same file" in fails("pair", *frames, "-o", same, "--viz", same)
+    assert not same.exists()
+
+
 @pytest.mark.usefixtures("quick_bench")
 def test_bench(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = out / "b.json"

@@ -10,6 +10,7 @@ import tyro
 from rich.console import Console
 
 from hamflow.cli._options import parse_window
+from hamflow.errors import InputError
 from hamflow.flow import flow_to_color
 from hamflow.io import check_flow_path, read_image, write_flow, write_image
 from hamflow.io.images import check_image_path
@@ -35,7 +36,7 @@ def pair(
     image1
         The second image, of the same size.
     output
-        Where to write the flow (.flo).
+        Where to write the flow: .flo, or .png in KITTI's 16-bit encoding (±512 px).
     viz
         Where to write a picture of the flow in the Middlebury colours (.png).
     window
@@ -45,6 +46,8 @@ def pair(
     check_flow_path(output)
     if viz is not None:
         check_image_path(viz)
+        if viz.resolve() == output.resolve():
+            raise InputError(f"--viz and --output are the same file, {viz}; name two.")
     first, second = read_image(image0), read_image(image1)
     start = time.perf_counter()
     flow = local_flow(first, second, win)

@@ -14,6 +14,7 @@ from hamflow.errors import FileError
 from hamflow.io._atomic import check_writable
 from hamflow.io.flo import read_flo, write_flo
 from hamflow.io.images import read_image, write_image
+from hamflow.io.kitti import read_kitti_flow, write_kitti_flow
 
 __all__ = ["read_flow", "read_image", "write_flow", "write_image"]
 
@@ -27,6 +28,7 @@ class _FlowFormat(NamedTuple):
 
 _FLOW_FORMATS = {
     ".flo": _FlowFormat(read_flo, write_flo),
+    ".png": _FlowFormat(read_kitti_flow, write_kitti_flow),
 }
 
 
@@ -36,7 +38,7 @@ def read_flow(path: _Path) -> NDArray[np.float32]:
     Parameters
     ----------
     path : str or os.PathLike
-        The file to read: ``.flo`` (Middlebury).
+        The file to read: ``.flo`` (Middlebury) or ``.png`` (KITTI's 16-bit encoding).
 
     Returns
     -------
@@ -57,7 +59,8 @@ def write_flow(path: _Path, flow: ArrayLike) -> None:
     Parameters
     ----------
     path : str or os.PathLike
-        The file to write: ``.flo`` (Middlebury). An existing one is replaced.
+        The file to write: ``.flo`` (Middlebury) or ``.png`` (KITTI's 16-bit encoding, which
+        rounds to 1/64 pixel). An existing one is replaced.
     flow : (H, W, 2) array_like
         u to the right and v down, NaN where unknown.
 

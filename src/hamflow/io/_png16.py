@@ -1,7 +1,7 @@
-"""A reader for PNG files with 16 bits per channel, which Pillow would reduce to 8.
+"""A reader and a writer for PNG files with 16 bits per channel, which Pillow would reduce to 8.
 
-Only what such files need is here: grey or colour, with or without alpha, interlaced or not. See
-the PNG specification, https://www.w3.org/TR/png-3/.
+Only what such files need is here. Read are grey and colour, with or without alpha, interlaced or
+not; written is plain RGB. See the PNG specification, https://www.w3.org/TR/png-3/.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHUNK = struct.Struct(">I4s")
 _IHDR = struct.Struct(">IIBBBBB")
 _CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # colour type -> samples per pixel
+_RGB = 2  # the colour type
+_UP = 2  # the filter that stores the difference to the line above
 # Where each pass starts and how far apart its pixels are: (x, y, step in x, step in y).
 _ONE_PASS = ((0, 0, 1, 1),)
 _ADAM7 = (
@@ -199,3 +201,31 @@ def _paeth(
     to_corner = np.abs(left + up - 2 * corner)
     up_or_corner = np.where(to_up <= to_corner, up, corner)
     return np.where((to_left <= to_up) & (to_left <= to_corner), left, up_or_corner)
+
+
+def write_png16(file: BinaryIO, samples: NDArray[np.uint16]) -> None:
+    """Encode a 16-bit RGB PNG file.
+
+    Parameters
+    ----------
+    file : binary file object
+        Where to write.
+    samples : (H, W, 3) uint16
+        Red, green and blue.
+    """
+    height, width, _ = samples.shape
+    plain = samples.astype(">u2", order="C").view(np.uint8).reshape(height, -1)
+    lines = np.empty((height, 1 + plain.shape[1]), np.uint8)
+    lines[:, 0] = _UP
+    lines[0, 1:] = plain[0]  # the line above the picture counts as zero
+    np.subtract(plain[1:], plain[:-1], out=lines[1:, 1:])  # modulo 256, as the filter wants it
+    file.write(_SIGNATURE)
+    _write_chunk(file, b"IHDR", _IHDR.pack(width, height, 16, _RGB, 0, 0, 0))
+    _write_chunk(file, b"IDAT", zlib.compress(lines.data))
+    _write_chunk(file, b"IEND", b"")
+
+
+def _write_chunk(file: BinaryIO, kind: bytes, data: bytes) -> None:
+    file.write(_CHUNK.pack(len(data), kind))
+    file.write(data)
+    file.write(zlib.crc32(data, zlib.crc32(kind)).to_bytes(4, "big"))

@@ -1,0 +1,116 @@
+"""One image pair with known flow on the disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.errors import FileError
+from hamflow.io import read_flow, read_image
+
+_Pixels = NDArray[np.uint8] | NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
+class FlowPair:
+    """Two frames and the truth about them, read from their files when they are asked for.
+
+    What was read stays in memory as long as the pair does.
+
+    Parameters
+    ----------
+    name : str
+        What the pair is called, with the groups that it belongs to, as in ``"kitti/000000_10"``.
+    image0_path, image1_path : Path
+        The frames.
+    flow_path : Path
+        The true flow, in any format of `hamflow.read_flow`.
+    noc_path : Path, optional
+        The true flow of only the pixels that are not occluded, as KITTI has it.
+    occluded_path : Path, optional
+        A picture that is white where a pixel is occluded and else black. It counts before
+        `noc_path`.
+    invalid_path : Path, optional
+        A picture that is white where a pixel is not to be evaluated and else black.
+
+    Raises
+    ------
+    FileError
+        On access to `image0`, `image1`, `flow` or `occluded`: if a file is missing or damaged, or
+        of another size than the first frame.
+    """
+
+    name: str
+    image0_path: Path
+    image1_path: Path
+    flow_path: Path
+    noc_path: Path | None = None
+    occluded_path: Path | None = None
+    invalid_path: Path | None = None
+
+    @property
+    def group(self) -> str:
+        """The name without its last part: ``"kitti"`` for ``"kitti/000000_10"``."""
+        return self.name.rpartition("/")[0]
+
+    @cached_property
+    def image0(self) -> _Pixels:
+        """The first frame: (H, W, 3) uint8 or uint16, RGB."""
+        return read_image(self.image0_path)
+
+    @cached_property
+    def image1(self) -> _Pixels:
+        """The second frame, like the first."""
+        image = read_image(self.image1_path)
+        self._check_size(self.image1_path, image)
+        return image
+
+    @cached_property
+    def flow(self) -> NDArray[np.float32]:
+        """The true flow: (H, W, 2), NaN where it is unknown or not to be evaluated."""
+        flow = self._read_flow(self.flow_path)
+        if self.invalid_path is not None:
+            flow[self._read_mask(self.invalid_path)] = np.nan
+        return flow
+
+    @cached_property
+    def occluded(self) -> NDArray[np.bool_] | None:
+        """Whether a pixel of the first frame is hidden in the second: (H, W); None if unknown.
+
+        Where it follows from KITTI's two flow files, pixels of unknown flow count as visible.
+        """
+        if self.occluded_path is not None:
+            return self._read_mask(self.occluded_path)
+        if self.noc_path is None:
+            return None
+        visible = ~np.isnan(self._read_flow(self.noc_path)[:, :, 0])
+        return ~np.isnan(self.flow[:, :, 0]) & ~visible
+
+    def _read_flow(self, path: Path) -> NDArray[np.float32]:
+        flow = read_flow(path)
+        self._check_size(path, flow)
+        return flow
+
+    def _read_mask(self, path: Path) -> NDArray[np.bool_]:
+        image = read_image(path)
+        self._check_size(path, image)
+        white = np.iinfo(image.dtype).max
+        # A mask of 0 and 1 would otherwise pass for one that is black everywhere.
+        if ((image != 0) & (image != white)).any():
+            raise FileError(
+                f"{path}: has other colours than black and white; save the mask with 0 and {white}."
+            )
+        return np.asarray(image[:, :, 0] == white)
+
+    def _check_size(self, path: Path, array: NDArray[Any]) -> None:
+        (height, width), (rows, columns) = self.image0.shape[:2], array.shape[:2]
+        if (height, width) != (rows, columns):
+            raise FileError(
+                f"{path}: has {columns} × {rows} pixels, but {self.image0_path.name} has "
+                f"{width} × {height}; all files of a pair must be of one size."
+            )

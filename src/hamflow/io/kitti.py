@@ -1,0 +1,104 @@
+"""KITTI's flow files: PNG with 16 bits per channel.
+
+Red and green hold ``64 * u + 2**15`` and ``64 * v + 2**15``, blue is 0 where the flow is unknown.
+So a component is a multiple of 1/64 pixel, from -512 to just below 512.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hamflow._check import as_flow
+from hamflow.errors import FileError, InputError
+from hamflow.io._atomic import atomic_write
+from hamflow.io._png16 import is_png16, read_png16, write_png16
+from hamflow.io._reading import MAX_PIXELS, open_regular
+
+_STEPS_PER_PIXEL = 64
+_ZERO = 2**15
+_LARGEST = 2**16 - 1
+
+
+def read_kitti_flow(path: str | os.PathLike[str]) -> NDArray[np.float32]:
+    """Read a flow from a PNG file in KITTI's encoding.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file to read.
+
+    Returns
+    -------
+    flow : (H, W, 2) float32
+        u to the right and v down; both are NaN where the file marks them as unknown.
+
+    Raises
+    ------
+    FileError
+        If the file is missing or damaged, or is no PNG file with 16-bit RGB.
+    """
+    name = os.fspath(path)
+    try:
+        with open_regular(path) as file:
+            if not is_png16(file.read(25)):
+                raise _not_kitti(name)
+            samples = read_png16(name, file).samples
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read ({error.strerror}); check the disk.") from error
+    if samples.shape[2] != 3:
+        raise _not_kitti(name)
+    flow = samples[:, :, :2].astype(np.float32)
+    flow -= _ZERO
+    flow /= _STEPS_PER_PIXEL
+    flow[samples[:, :, 2] == 0] = np.nan
+    return flow
+
+
+def _not_kitti(name: str) -> FileError:
+    return FileError(
+        f"{name}: is not a 16-bit RGB PNG file, so it is no flow in KITTI's encoding; "
+        f"a picture of a flow cannot be read back."
+    )
+
+
+def write_kitti_flow(path: str | os.PathLike[str], flow: ArrayLike) -> None:
+    """Write a flow to a PNG file in KITTI's encoding, atomically.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file to write; an existing one is replaced.
+    flow : (H, W, 2) array_like
+        u and v, which are rounded to 1/64 pixel. A pixel with NaN in either component is written
+        as unknown.
+
+    Raises
+    ------
+    InputError
+        If the flow has another shape, too many pixels to be read back, or values that the format
+        cannot express.
+    FileError
+        If the file cannot be written.
+    """
+    vectors = as_flow(flow)
+    if vectors.shape[0] * vectors.shape[1] > MAX_PIXELS:
+        raise InputError(f"flow has more than the {MAX_PIXELS} pixels that Hamflow reads.")
+    known = ~np.isnan(vectors).any(axis=2)
+    # The scale is a power of two, so all rounding is that of rint.
+    steps = np.rint(vectors[known].astype(np.float64) * _STEPS_PER_PIXEL) + _ZERO
+    if ((steps < 0) | (steps > _LARGEST)).any():
+        raise InputError(
+            "flow has infinite values or values outside -512 to 511.98 pixels, which KITTI's "
+            "encoding cannot hold; mark unknown pixels with NaN, or write a .flo file."
+        )
+    samples = np.zeros((*known.shape, 3), np.uint16)
+    samples[known, :2] = steps
+    samples[known, 2] = 1
+    encoded = io.BytesIO()
+    write_png16(encoded, samples)
+    with atomic_write(path) as file:
+        file.write(encoded.getbuffer())

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import errno
+import io
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import hypothesis.extra.numpy as hnp
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from numpy.typing import NDArray
+from PIL import Image
+
+from hamflow.errors import FileError, InputError
+from hamflow.io import kitti, read_image
+from hamflow.io.kitti import read_kitti_flow, write_kitti_flow
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+LAST = 2**15 - 1
+fixture_is_fine = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+flows = hnp.arrays(
+    np.float32,
+    st.tuples(st.integers(1, 6), st.integers(1, 6), st.just(2)),
+    elements=st.floats(-512, LAST / 64, width=32) | st.just(float("nan")),
+)
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    body = kind + data
+    return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def png(samples: list[list[int]], colour: int = 2, depth: int = 16) -> bytes:
+    """One unfiltered row, as the specification of PNG writes it."""
+    letter = "H" if depth == 16 else "B"
+    row = b"".join(struct.pack(f">{len(pixel)}{letter}", *pixel) for pixel in samples)
+    header = struct.pack(">IIBBBBB", len(samples), 1, depth, colour, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\0" + row))
+        + chunk(b"IEND", b"")
+    )
+
+
+def error_for(tmp_path: Path, content: bytes) -> str:
+    path = tmp_path / "bad.png"
+    path.write_bytes(content)
+    with pytest.raises(FileError) as caught:
+        read_kitti_flow(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message
+
+
+@fixture_is_fine
+@given(flow=flows)
+def test_round_trip(tmp_path: Path, flow: NDArray[np.float32]) -> None:
+    path = tmp_path / "f.png"
+    write_kitti_flow(path, flow)
+    back = read_kitti_flow(path)
+    assert back.dtype == np.float32
+    assert back.shape == flow.shape
+    assert back.flags.writeable
+    unknown = np.isnan(flow).any(axis=2)
+    assert (np.isnan(back) == unknown[:, :, None]).all()
+    assert np.abs(back[~unknown].astype(float) - flow[~unknown]).max(initial=0) <= 1 / 128
+    assert os.listdir(tmp_path) == ["f.png"]
+    # What was read is already rounded, so it survives exactly.
+    write_kitti_flow(path, back)
+    assert np.array_equal(read_kitti_flow(path), back, equal_nan=True)
+
+
+@fixture_is_fine
+@given(flow=flows)
+def test_opencv_and_we_agree_on_the_bytes(tmp_path: Path, flow: NDArray[np.float32]) -> None:
+    cv2 = pytest.importorskip("cv2")
+    path = tmp_path / "f.png"
+    write_kitti_flow(path, flow)
+    decoded = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)[:, :, ::-1]
+    assert decoded.dtype == np.uint16
+    known = ~np.isnan(flow).any(axis=2)
+    expected = np.zeros((*flow.shape[:2], 3))
+    expected[known, :2] = np.rint(flow[known].astype(float) * 64) + 2**15
+    expected[known, 2] = 1
+    assert (decoded == expected).all()
+    cv2.imwrite(str(tmp_path / "g.png"), decoded[:, :, ::-1])
+    back = read_kitti_flow(tmp_path / "g.png")
+    assert np.array_equal(back, read_kitti_flow(path), equal_nan=True)
+
+
+def test_values_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "f.png"
+    pixels = [[2**15, 2**15, 1], [0, 2**16 - 1, 1], [2**15 + 1, 2**15 - 64, 7], [9, 9, 0]]
+    path.write_bytes(png(pixels))
+    flow = read_kitti_flow(path)
+    assert flow[0, :3].tolist() == [[0, 0], [-512, LAST / 64], [1 / 64, -1]]
+    assert np.isnan(flow[0, 3]).all()
+
+
+def test_values_written(tmp_path: Path) -> None:
+    path = tmp_path / "f.png"
+    write_kitti_flow(path, [[[0, 0], [-512, 511.99], [np.nan, 3], [0.01, -1]]])
+    assert read_image(path).tolist() == [
+        [[2**15, 2**15, 1], [0, 2**16 - 1, 1], [0, 0, 0], [2**15 + 1, 2**15 - 64, 1]]
+    ]
+
+
+def test_any_layout_is_written_alike(tmp_path: Path) -> None:
+    flow = np.arange(24, dtype=np.float64).reshape(3, 4, 2)
+    write_kitti_flow(tmp_path / "a.png", flow.astype(np.float32))
+    others: list[Any] = [flow, np.asfortranarray(flow), flow.astype(">f8"), flow.tolist()]
+    for other in others:
+        write_kitti_flow(tmp_path / "b.png", other)
+        assert (tmp_path / "b.png").read_bytes() == (tmp_path / "a.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "value", [512, 511.995, -512.01, -600, 1e9, 1e300, np.inf, -np.inf, 1024, 65536]
+)
+def test_values_that_the_format_cannot_hold(tmp_path: Path, value: float) -> None:
+    flow = np.zeros((2, 2, 2))
+    flow[1, 0, 1] = value
+    with pytest.raises(InputError, match=r"^flow .*-512 to 511\.98 .*NaN"):
+        write_kitti_flow(tmp_path / "f.png", flow)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3), (0, 2, 2), ()])
+def test_bad_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="shape"):
+        write_kitti_flow(tmp_path / "f.png", np.zeros(shape))
+    assert os.listdir(tmp_path) == []
+
+
+def test_more_pixels_than_can_be_read(tmp_path: Path) -> None:
+    huge = np.broadcast_to(np.float32(0), (2**14, 2**14, 2))
+    with pytest.raises(InputError, match="flow has more than"):
+        write_kitti_flow(tmp_path / "f.png", huge)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"PIEH" + bytes(40), id="flo"),
+        pytest.param(png([[1, 2, 3]])[:20], id="no header"),
+        pytest.param(png([[1, 2, 3]], depth=8), id="8 bits"),
+        pytest.param(png([[1]], colour=0), id="grey"),
+        pytest.param(png([[1, 2]], colour=4), id="grey and alpha"),
+        pytest.param(png([[1, 2, 3, 4]], colour=6), id="RGBA"),
+    ],
+)
+def test_other_files(tmp_path: Path, content: bytes) -> None:
+    assert "not a 16-bit RGB PNG" in error_for(tmp_path, content)
+
+
+def test_picture_of_a_flow(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    Image.new("RGB", (5, 4)).save(buffer, "PNG")
+    assert "picture of a flow" in error_for(tmp_path, buffer.getvalue())
+
+
+def test_damage(tmp_path: Path) -> None:
+    good = png([[1, 2, 3], [4, 5, 6]])
+    for stop in range(26, len(good) - 1, 3):
+        assert "damaged" in error_for(tmp_path, good[:stop])
+    flipped = bytearray(good)
+    flipped[-20] ^= 1
+    assert "checksum" in error_for(tmp_path, bytes(flipped))
+
+
+def test_missing_and_directory(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="does not exist"):
+        read_kitti_flow(tmp_path / "no.png")
+    with pytest.raises(FileError, match="is a directory"):
+        read_kitti_flow(tmp_path)
+    with pytest.raises(FileError, match=r"directory .* does not exist"):
+        write_kitti_flow(tmp_path / "no" / "f.png", np.zeros((1, 1, 2)))
+
+
+def test_failing_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(io.FileIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    path = tmp_path / "f.png"
+    write_kitti_flow(path, np.zeros((1, 1, 2)))
+    monkeypatch.setattr(kitti, "open_regular", Failing)
+    with pytest.raises(FileError, match="Input/output error"):
+        read_kitti_flow(path)
+
+
+def test_full_disk_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f.png"
+    write_kitti_flow(path, np.ones((2, 2, 2)))
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError, match="disk is full"):
+        write_kitti_flow(path, np.zeros((2, 2, 2)))
+    assert (read_kitti_flow(path) == 1).all()
+    assert os.listdir(tmp_path) == ["f.png"]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
+def test_real_file(tmp_path: Path) -> None:
+    file = next(DATA.glob("kitti/*/flow.png"))
+    flow = read_kitti_flow(file)
+    assert 0.05 < (~np.isnan(flow)).mean() < 0.95
+    assert 100 < np.nanmax(np.abs(flow)) < 300
+    write_kitti_flow(tmp_path / "f.png", flow)
+    assert np.array_equal(read_kitti_flow(tmp_path / "f.png"), flow, equal_nan=True)
