@@ -55,7 +55,7 @@ test-native:
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[peers]"
-	$(BIN)/hamflow bench kernels --json benchmarks/kernels.json
+	$(BIN)/hamflow bench kernels --rounds 6 --json benchmarks/kernels.json
 
 # src/hamflow/_native.pyi from the compiled module; commit the result.
 stubs: $(VENV)/installed-test

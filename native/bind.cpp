@@ -11,10 +11,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "kernels.hpp"
@@ -204,7 +207,7 @@ bool all_chunks(std::size_t n, const IsGood& is_good) {
     return good;
 }
 
-// Labels from strangers index memory: they are checked before use.
+// A label outside of the window means nothing; the kernels check targets, not labels.
 void expect_labels(const char* name, const std::int16_t* labels, std::size_t n, int count) {
     const bool good = all_chunks(n, [&](std::size_t begin, std::size_t end) {
         bool bad = false;

@@ -21,9 +21,9 @@ struct TargetPlanes {
     std::size_t row_bytes = 0;
     Buffer<std::uint8_t> data;
 
-    // A vector begins less than `lanes` columns before the image, and ends less than that after
-    // it: one block more on each side, and the doubled columns of the last one.
-    static int blocks(int w) { return (w + B::lanes - 1) / B::lanes + 2; }
+    // A vector begins less than `lanes` columns before the image, so there is one block more; and
+    // it ends less than that after it, within the doubled columns of the last block.
+    static int blocks(int w) { return (w + B::lanes - 1) / B::lanes + 1; }
     static std::size_t row_bytes_for(int w) {
         return static_cast<std::size_t>(blocks(w)) * B::vector_stride;
     }
@@ -94,7 +94,7 @@ struct Tile {
 //   begin(tile);
 //   Row row(i, k, first): what it keeps in registers for column i; `first`: no block came before
 //   consume<P0, P1, N>(row, i, j, da, db): the vectors j .. j + N - 1 of the labels u
-//   end_row<P0, P1>(row, i); end_target_row<P0, P1>(k);
+//   end_row(row, i); end_target_row<P0, P1>(k);
 //   finish(tile)
 // where k is the label v of the pixel (., y), and k - 1 that of (., y + 1); P0 and P1 say which
 // of the two has that label at all.
@@ -126,7 +126,7 @@ HAMFLOW_INLINE void feed_target_row(const Tile<B>& tile, const typename B::Pair*
                         da, db);
                     sink.template consume<P0, P1, n>(state, i, j, da, db);
                 }
-                sink.template end_row<P0, P1>(state, i);
+                sink.end_row(state, i);
             };
             if (vectors == B::block)
                 step(std::integral_constant<int, B::block>());
@@ -178,7 +178,7 @@ void for_each_tile(const BitsPair& p, const Window& win, const MakeSink& make_si
     for (int y0 = 0; y0 < p.h; y0 += strip) {
         const int y1 = std::min(p.h, y0 + strip);
         const long long top = static_cast<long long>(y0) + win.v0;
-        const long long bottom = static_cast<long long>(y1) + win.v0 + win.dv;
+        const long long bottom = static_cast<long long>(y1) + win.v0 + win.dv - 1;
         const int first = static_cast<int>(std::clamp<long long>(top, 0, p.h));
         const int last = static_cast<int>(std::clamp<long long>(bottom, 0, p.h));
         planes.build(p, first, std::max(0, last - first));
@@ -239,7 +239,11 @@ HAMFLOW_INLINE void transpose_columns(const std::uint8_t* in, int columns, int r
         a ^= t << shift;
         b ^= t;
     };
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    const int rows8 = 0, n8 = 0;  // the swaps below count bytes from the low end
+#else
     const int rows8 = rows / 8 * 8, n8 = n / 8 * 8;
+#endif
     for (int k = 0; k < rows8; k += 8) {
         for (int i = 0; i < n8; i += 8) {
             std::uint64_t r[8];

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <type_traits>
 

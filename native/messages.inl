@@ -86,7 +86,8 @@ class MessageSink {
     MessageSink(const BitsPair& p, const Window& win, const typename A::Cost& cost,
                 const Value* lam, Value* out)
         : p_(p), win_(win), a_(cost), lam_(lam), out_(out), padded_(round_up(win.du, B::lanes)),
-          offsets_(std::size_t(2) * columns * padded_), rows_(std::size_t(2) * columns * A::lanes, A::worst),
+          offsets_(std::size_t(2) * columns * padded_),
+          rows_(std::size_t(2) * columns * A::lanes, A::worst),
           best_(std::size_t(2) * columns * (win.dv + 1)) {}
 
     struct Row { R a, b; };
@@ -117,7 +118,6 @@ class MessageSink {
             if (P1) add(r.b, a + padded_ + q * B::lanes, db[q]);
         });
     }
-    template <bool P0, bool P1>
     HAMFLOW_INLINE void end_row(const Row& r, int i) {
         A::store(rows_.data() + (2 * i) * A::lanes, r.a);
         A::store(rows_.data() + (2 * i + 1) * A::lanes, r.b);
@@ -140,7 +140,8 @@ class MessageSink {
                 for (int k = 0; k < win_.dv; ++k) out[k] = A::message(outside.any);
                 if (u.empty()) continue;
                 for (int k = v.lo; k < v.hi; ++k)
-                    out[k] = A::message(A::better(a_.inside(best[std::size_t(k) * columns]), outside.beyond));
+                    out[k] = A::message(
+                        A::better(a_.inside(best[std::size_t(k) * columns]), outside.beyond));
             }
         }
     }

@@ -1,5 +1,4 @@
-// c^u and c^v from packed bits (QQ, eq. 4 of the paper), with the inner argmins on request, and
-// the winner-takes-all flow.
+// c^u and c^v from packed bits (QQ, eq. 4 of the paper), with the inner argmins on request.
 
 // --- c^u and c^v ---------------------------------------------------------------------------------
 
@@ -45,7 +44,6 @@ class MinSink {
             }
         });
     }
-    template <bool P0, bool P1>
     HAMFLOW_INLINE void end_row(const Row& r, int i) {
         B::store(rows_.data() + (2 * i) * B::lanes, r.a);
         B::store(rows_.data() + (2 * i + 1) * B::lanes, r.b);
@@ -155,7 +153,6 @@ class ArgMinSink {
             }
         });
     }
-    template <bool P0, bool P1>
     HAMFLOW_INLINE void end_row(const Row& r, int i) {
         std::uint8_t* rows = rows_.data() + (2 * i) * B::lanes;
         std::uint8_t* args = row_args_.data() + (2 * i) * B::lanes;

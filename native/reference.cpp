@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-
-#include "kernels.hpp"
 #include <vector>
 
+#include "kernels.hpp"
 #include "simd/common.hpp"
 
 namespace hamflow {
@@ -125,7 +124,7 @@ void float_message(const PhiPair& p, const Window& win, Direction to, float outs
     });
 }
 
-// body(target pixel or none, volume index, is_u) for every label of both volumes.
+// body(pixel, target x, target y, volume index, is_u) for every label of both volumes.
 template <class Body>
 void for_each_match(const PhiPair& p, const Window& win, const std::int16_t* v_hat,
                     const std::int16_t* u_hat, const Body& body) {

@@ -120,7 +120,8 @@ class ProductSink {
                 const int lane = j * Floats::width;
                 const F product = Floats::loadu(s + lane);
                 if (wants_u)
-                    keep_max(best_u_.data() + at + lane, arg_u_.data() + at + lane,
+                    keep_max(best_u_.data() + at + lane,
+                             wants_args ? arg_u_.data() + at + lane : nullptr,
                              Floats::add(product, offset), static_cast<float>(kv));
                 if (wants_v)
                     keep_max(top_ + i * panel_width + lane, top_panel_ + i * panel_width + lane,

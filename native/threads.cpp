@@ -8,6 +8,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -125,16 +126,14 @@ void forget_pool_after_fork() {
     pool = nullptr;
     pool_mutex = new std::mutex;
 }
+#if defined(__unix__) || defined(__APPLE__)
+[[maybe_unused]] const int fork_handler =
+    pthread_atfork(nullptr, nullptr, forget_pool_after_fork);
+#endif
 
 Pool& the_pool() {
     std::lock_guard<std::mutex> lock(*pool_mutex);
-    if (!pool) {
-        pool = new Pool;
-#if defined(__unix__) || defined(__APPLE__)
-        static const int registered = pthread_atfork(nullptr, nullptr, forget_pool_after_fork);
-        (void)registered;
-#endif
-    }
+    if (!pool) pool = new Pool;
     return *pool;
 }
 

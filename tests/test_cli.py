@@ -12,6 +12,7 @@ import hamflow
 from _problems import run_python
 from hamflow import _native
 from hamflow.bench import kernels, peers
+from hamflow.cli import doctor
 from hamflow.cli.main import main
 from hamflow.matching import local_flow
 
@@ -64,7 +65,9 @@ def test_pair(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> N
     images = [hamflow.read_image(path) for path in frames]
     assert (flow == local_flow(*images, 16)).all()
     assert (flow[10:30, 10:35] == (3, 0)).all()
-    assert (hamflow.read_image(picture) == hamflow.flow_to_color(flow)).all()
+    scale = float(np.percentile(np.linalg.norm(flow, axis=2), 95))
+    colours = hamflow.flow_to_color(flow, max_flow=scale)
+    assert (hamflow.read_image(picture) == colours).all()
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "50×40 pixels, 16×16 displacements" in printed.out
@@ -167,11 +170,14 @@ def test_demo_into_a_file(out: Path, fails: Callable[..., str]) -> None:
     assert str(file / "deeper") in fails("demo", "-o", file / "deeper")
 
 
-def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # An extra that cannot be there, to see what is said of it.
+    monkeypatch.setitem(doctor.EXTRAS, "other", ("no_such_module",))
     assert main(["doctor"]) == 0
     printed = capsys.readouterr().out
     for words in (hamflow.__version__, *hamflow.isa_levels(), "threads", "extra 'test'"):
         assert words in printed
+    assert "pip install 'hamflow[other]'" in printed
 
 
 # --- bench ---------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from _problems import (
     shapes_and_windows,
     with_threads,
 )
-from hamflow import Window
+from hamflow import InputError, Window
 from hamflow.matching import HammingCost, float_message, message, min_projection
 from hamflow.matching.messages import Receiver
 
@@ -241,3 +241,10 @@ def test_large_images(to: Receiver) -> None:
     cost16, cost32 = HammingCost.fixed(16), HammingCost()
     check(fixed, brute_message16(small, fixed[part], to, cost16), cost16)
     check(floats, brute_message32(small, floats[part], to, cost32), cost32)
+
+
+def test_offsets_that_overflow_in_units_of_the_step() -> None:
+    bits = np.zeros((2, 3), np.uint64)
+    lam = np.full((2, 3, 4), 1e10, np.float32)
+    with pytest.raises(InputError, match="lam is too large for a step"):
+        message(bits, bits, 4, lam, to="v", cost=HammingCost(step=1e-30))

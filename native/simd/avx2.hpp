@@ -81,7 +81,7 @@ struct Bits {
         return _mm256_loadu_si256(reinterpret_cast<const V*>(p));
     }
 
-    // Distances of the pair's two pixels to N x 32 targets; `t` points into the window.
+    // Distances of the pair's two pixels to N x 32 targets; `t` points into their planes.
     template <int N>
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, V* da, V* db) {
         const V low = _mm256_set1_epi8(15);
@@ -156,7 +156,8 @@ struct Bits {
     }
 
     // --- the running argmin ------------------------------------------------------------------
-    // best = min(best, d) and, where d is strictly smaller, index = k (int16, order pos16_mask).
+    // best = min(best, d) and, where d is strictly smaller, index = k (int16, in the order of
+    // index_position).
     static HAMFLOW_INLINE void keep_min(std::uint8_t* best, std::int16_t* index, V d,
                                         std::int16_t k) {
         const V old = load(best);
@@ -270,7 +271,6 @@ struct Floats {
     static HAMFLOW_INLINE F set1(float x) { return _mm256_set1_ps(x); }
     static HAMFLOW_INLINE F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
     static HAMFLOW_INLINE F add(F a, F b) { return _mm256_add_ps(a, b); }
-    static HAMFLOW_INLINE F min(F a, F b) { return _mm256_min_ps(a, b); }
     static HAMFLOW_INLINE F max(F a, F b) { return _mm256_max_ps(a, b); }
     // a > b ? x : y
     static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {

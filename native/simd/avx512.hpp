@@ -264,7 +264,6 @@ struct Floats {
     static HAMFLOW_INLINE F set1(float x) { return _mm512_set1_ps(x); }
     static HAMFLOW_INLINE F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
     static HAMFLOW_INLINE F add(F a, F b) { return _mm512_add_ps(a, b); }
-    static HAMFLOW_INLINE F min(F a, F b) { return _mm512_min_ps(a, b); }
     static HAMFLOW_INLINE F max(F a, F b) { return _mm512_max_ps(a, b); }
     // a > b ? x : y
     static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {

@@ -177,7 +177,6 @@ struct Floats {
     static HAMFLOW_INLINE F set1(float x) { return vdupq_n_f32(x); }
     static HAMFLOW_INLINE F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
     static HAMFLOW_INLINE F add(F a, F b) { return vaddq_f32(a, b); }
-    static HAMFLOW_INLINE F min(F a, F b) { return vminq_f32(a, b); }
     static HAMFLOW_INLINE F max(F a, F b) { return vmaxq_f32(a, b); }
     // a > b ? x : y
     static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {

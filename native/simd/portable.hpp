@@ -431,7 +431,6 @@ struct Floats {
     static HAMFLOW_INLINE F set1(float x) { return Vector::set1_32(x); }
     static HAMFLOW_INLINE F fma(F a, F b, F c) { return Vector::add32(Vector::mul32(a, b), c); }
     static HAMFLOW_INLINE F add(F a, F b) { return Vector::add32(a, b); }
-    static HAMFLOW_INLINE F min(F a, F b) { return Vector::min32(a, b); }
     static HAMFLOW_INLINE F max(F a, F b) { return Vector::where_greater(a, b, a, b); }
     // a > b ? x : y
     static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {

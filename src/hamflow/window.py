@@ -67,7 +67,7 @@ class Window:
         if side % 2 or side < 2:
             raise InputError(
                 f"A square window needs an even number of displacements, at least 2, not {d}; "
-                "use Window(u0, du, v0, dv) for others."
+                "give all four of u0, du, v0, dv for others."
             )
         return cls(-side // 2, side, -side // 2, side)
 

@@ -100,7 +100,7 @@ class Problem:
         _native.rescan_bits(*self.bits, self.window.as_tuple(), 32, labels, flow)
 
     def message16(self, to: str) -> None:
-        """Send a message in fixed point; lam = 0 is as much work as any other."""
+        """Send a message in fixed point; what lam holds does not change the work."""
         sender, receiver = (1, 0) if to == "u" else (0, 1)
         _native.message16(
             *self.bits,

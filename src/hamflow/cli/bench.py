@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from hamflow._runtime import get_isa
 from hamflow.bench import kernels
-from hamflow.errors import FileError, InputError
+from hamflow.errors import InputError
 from hamflow.io._atomic import atomic_write, check_writable
+from hamflow.window import MAX_LABELS
 
 # What each ratio should be; on AVX-512 the kernel has instructions that AVX2 lacks.
 BARS = {
@@ -52,13 +54,15 @@ def bench_kernels(
     rounds
         Repetitions, of which the best counts.
     """
-    if min(width, height, rounds) < 1 or d < 8 or d % 8:
-        raise InputError("The sizes and rounds must be positive, and D a multiple of 8.")
+    if min(width, height, rounds) < 1 or d < 8 or d % 8 or 2 * d > MAX_LABELS:
+        raise InputError(
+            f"The sizes and rounds must be positive, and D a multiple of 8 up to {MAX_LABELS // 2}."
+        )
+    if get_isa() == "reference":
+        raise InputError("The level 'reference' has no benchmark; choose another with HAMFLOW_ISA.")
     if json is not None:
         check_writable(json)
-    if json is not None and not json.parent.is_dir():
-        raise FileError(f"{json}: the folder {json.parent} does not exist; make it first.")
-    console = Console()
+    console = Console(markup=False)
     columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
     with Progress(TextColumn("{task.description:32}"), *columns, console=console) as bar:
         task = bar.add_task("descriptors", total=kernels.steps(rounds))
@@ -127,9 +131,4 @@ def _mark(reached: bool) -> str:
 
 def _write_json(path: Path, report: dict[str, Any]) -> None:
     with atomic_write(path) as file:
-        file.write(json_text(report).encode())
-
-
-def json_text(report: dict[str, Any]) -> str:
-    """Return the report as JSON."""
-    return json.dumps(report, indent=2) + "\n"
+        file.write((json.dumps(report, indent=2) + "\n").encode())

@@ -34,11 +34,13 @@ def demo(
     seed
         Another number, another scene.
     """
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, markup=False)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as trouble:
-        raise FileError(f"{output}: cannot be made a folder ({trouble.strerror}).") from trouble
+        raise FileError(
+            f"{output}: cannot be made a folder ({trouble.strerror}); choose another with -o."
+        ) from trouble
     scene = demo_scene(seed=seed)
     height, width = scene.flow.shape[:2]
     window = Window.of(96)

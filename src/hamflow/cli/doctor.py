@@ -42,7 +42,7 @@ def doctor() -> None:
     )
     for extra, modules in EXTRAS.items():
         table.add_row(f"extra '{extra}'", _describe_extra(extra, modules))
-    Console(soft_wrap=True).print(table)
+    Console(soft_wrap=True, markup=False).print(table)
 
 
 def _describe_extra(extra: str, modules: tuple[str, ...]) -> str:

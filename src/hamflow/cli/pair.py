@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import tyro
 from rich.console import Console
 
@@ -38,7 +39,8 @@ def pair(
     output
         Where to write the flow: .flo, or .png in KITTI's 16-bit encoding (±512 px).
     viz
-        Where to write a picture of the flow in the Middlebury colours (.png).
+        Where to write a picture of the flow in the Middlebury colours (.png), full colour at the
+        95th percentile of the lengths.
     window
         Displacements to look at: D for the square -D/2..D/2-1, or u0,du,v0,dv.
     """
@@ -54,9 +56,11 @@ def pair(
     seconds = time.perf_counter() - start
     write_flow(output, flow)
     if viz is not None:
-        write_image(viz, flow_to_color(flow))
+        # Single pixels that matched far away would set the scale and wash all others out.
+        longest = float(np.percentile(np.linalg.norm(flow, axis=2), 95))
+        write_image(viz, flow_to_color(flow, max_flow=max(1.0, longest)))
     height, width = flow.shape[:2]
-    Console(soft_wrap=True).print(
+    Console(soft_wrap=True, markup=False).print(
         f"{width}×{height} pixels, {win.du}×{win.dv} displacements, {seconds:.2f} s: {output}",
         highlight=False,
     )

@@ -69,7 +69,12 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     FileError
         If it is plain already that the file cannot be written.
     """
-    _resolve(path)
+    target, _ = _resolve(path)
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise FileError(
+            f"{os.fspath(path)}: cannot be written because the directory {target.parent} does not "
+            "permit it; choose another."
+        )
 
 
 def _resolve(path: str | os.PathLike[str]) -> tuple[Path, int | None]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Any
 
@@ -78,7 +80,7 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
                 pixels: _Pixels = samples[:, :, : 1 if samples.shape[2] < 3 else 3]
                 orientation = _orientation(lambda: _parse_exif(exif_block))
             else:
-                with Image.open(file, formats=_READABLE) as picture:
+                with _without_bomb_warning(), Image.open(file, formats=_READABLE) as picture:
                     check_size(name, *picture.size)
                     picture.load()
                     pixels = _pixels(name, picture)
@@ -102,6 +104,14 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
             ) from error
     upright = _UPRIGHT.get(orientation, _UPRIGHT[1])(pixels)
     return np.ascontiguousarray(upright) if upright.shape[2] == 3 else np.repeat(upright, 3, axis=2)
+
+
+@contextmanager
+def _without_bomb_warning() -> Iterator[None]:
+    """Silence Pillow's warning of large pictures: `check_size` has a limit of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        yield
 
 
 def _pixels(name: str, picture: Image.Image) -> _Pixels:

@@ -1,4 +1,4 @@
-"""Matching of descriptors: the min-projection of the 4D cost in its three variants."""
+"""Matching: the min-projection of the 4D cost in its three variants, and the CRF's messages."""
 
 from hamflow.matching.local import local_flow
 from hamflow.matching.messages import HammingCost, float_message, message

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hamflow import _native
 from hamflow.errors import InputError
 
-_FLOAT_MAX = float(np.finfo(np.float32).max)
+FLOAT_MAX = float(np.finfo(np.float32).max)
 _PHI_MAX = 1e15
 """Descriptors up to here cannot overflow, whatever m is: 2^24 products of 1e30 fit a float32."""
 
@@ -74,7 +74,7 @@ def check_volume(
 
 def check_finite(array: NDArray[np.float32], name: str) -> None:
     """Refuse NaN and infinity, which would make every comparison meaningless."""
-    if not _native.all_within(array, _FLOAT_MAX):
+    if not _native.all_within(array, FLOAT_MAX):
         raise InputError(f"{name} has values that are NaN or infinite; replace them first.")
 
 

@@ -16,6 +16,7 @@ import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREAD
 from hamflow import _native
 from hamflow.errors import InputError
 from hamflow.matching._arrays import (
+    FLOAT_MAX,
     Bits,
     Phi,
     check_bits,
@@ -75,7 +76,8 @@ def message(
     Returns
     -------
     (H, W, dv) array for `to` = "v", (H, W, du) array for "u"
-        min [c - lam] over the sender's labels, of the type of `lam`.
+        min [c - lam] over the sender's labels, of the type of `lam`. A float32 message is right to
+        about 1e-5 · step, and to float32's precision of `lam`.
     """
     first, second = check_bits(bits0, bits1)
     win = Window.of(window)
@@ -99,6 +101,9 @@ def message(
         if step <= 0:
             raise InputError(f"cost: the step must be positive, not {step}.")
         check_finite(offsets, "lam")
+        # The kernel works in units of the step, where lam must not overflow.
+        if not _native.all_within(offsets, FLOAT_MAX * min(1.0, step)):
+            raise InputError(f"lam is too large for a step of {step:g}; scale both.")
         _native.message32(first, second, win.as_tuple(), to, (step, base, outside), offsets, out)
     return out
 
