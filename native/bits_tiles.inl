@@ -14,7 +14,7 @@
 // `B::lanes` columns, and a block holds, plane by plane, its columns and those of the next block:
 // wherever a vector of labels begins, it lies within one block, at offsets from there that the
 // compiler knows. On AVX2 no load crosses a cache line then (such loads run at half speed and
-// bound the kernel), and the planes need not be copied together for each tile (12 % of its time).
+// bound the kernel), and the planes need not be copied together for each tile.
 template <class B>
 struct TargetPlanes {
     int first = 0;

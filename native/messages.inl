@@ -183,7 +183,8 @@ class MessageSink {
 };
 
 // To the plane u the same with u and v swapped: transposed, its minimum too is one over lanes in
-// registers. Running minima for each u in memory took 1.2 (int16) to 1.5 times (float32) as long.
+// registers, and one sink serves both directions. Running minima for each u in memory, a sink of
+// their own, were no faster.
 template <class B, class A>
 void send_message(const BitsPair& p, const Window& win, Direction to,
                   const typename A::Cost& cost, const typename A::Value* lam,
