@@ -249,6 +249,41 @@ void scatter(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, In<std::i
     });
 }
 
+// One pass over a plane; the sum of the chains' minima comes back.
+template <class T, class Share>
+auto chain_pass(Out<T, 3> lam, Out<T, 3> hold, Maybe<Out<T, 3>> s, In<T, 3> edges,
+                Maybe<In<Share, 1>> shares, bool vertical, bool reverse, int reach) {
+    const std::size_t h = lam.shape(0), w = lam.shape(1), d = lam.shape(2);
+    const ChainPass<T, Share> pass{
+        side(h),
+        side(w),
+        static_cast<int>(d),
+        vertical,
+        reverse,
+        reach,
+        reinterpret_cast<const EdgeCost<T>*>(edges.data()),
+        shares ? shares->data() : nullptr,
+        lam.data(),
+        hold.data(),
+        s ? s->data() : nullptr,
+    };
+    if (d < 1 || d > max_labels) throw nb::value_error("lam: 1 to 4096 labels");
+    expect_shape(hold, "hold", {h, w, d});
+    if (s) expect_shape(*s, "s", {h, w, d});
+    expect_shape(edges, "edges", {h, w, 3});
+    if (shares) expect_shape(*shares, "shares", {(vertical ? h : w) - 1});
+    if (reach < 1 || reach > max_labels || (reach & (reach - 1)))
+        throw nb::value_error("reach: a power of two up to 4096");
+    std::conditional_t<std::is_same_v<T, float>, double, std::int64_t> bound = 0;
+    without_gil([&] {
+        if constexpr (std::is_same_v<T, float>)
+            bound = active_kernels().chain_pass32(pass);
+        else
+            bound = active_kernels().chain_pass16(pass);
+    });
+    return bound;
+}
+
 template <class T>
 void best_labels(In<T, 3> costs, int first, Out<std::int16_t, 2> labels) {
     expect_shape(labels, "labels", {costs.shape(0), costs.shape(1)});
@@ -371,6 +406,13 @@ NB_MODULE(_native, m) {
     m.def("scatter", scatter, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
           nb::arg("v_hat"), nb::arg("u_hat"), nb::arg("grad_cu"), nb::arg("grad_cv"),
           out("grad_phi0"), out("grad_phi1"));
+    const auto chains = [&](auto function) {
+        m.def("chain_pass", function, out("lam"), out("hold"), out("s").none(),
+              nb::arg("edges").noconvert(), nb::arg("shares").none(), nb::arg("vertical"),
+              nb::arg("reverse"), nb::arg("reach"));
+    };
+    chains(chain_pass<std::int16_t, std::uint16_t>);
+    chains(chain_pass<float, float>);
     m.def("best_labels", best_labels<std::uint8_t>, nb::arg("costs"), nb::arg("first"),
           out("labels"));
     m.def("best_labels", best_labels<float>, nb::arg("costs"), nb::arg("first"),

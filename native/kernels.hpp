@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "chain_pass.hpp"
 #include "window.hpp"
 
 namespace hamflow {
@@ -41,6 +42,10 @@ struct Kernels {
     void (*scatter)(const PhiPair&, const Window&, const std::int16_t* v_hat,
                     const std::int16_t* u_hat, const float* grad_cu, const float* grad_cv,
                     float* grad_phi0, float* grad_phi1);
+
+    // One pass of the in-plane solver; returns the sum of the chains' minima.
+    std::int64_t (*chain_pass16)(const ChainPass16&);
+    double (*chain_pass32)(const ChainPass32&);
 
     // Winner takes all: the labels v that minimise c^v (n x count values, first displacement
     // `first`), then the flow with the best u of the row at that v.

@@ -1,5 +1,6 @@
 #include "level.inl"
 #include "simd/avx2.hpp"
+#include "simd/avx2_labels.hpp"
 #include "simd/avx2_peak.hpp"
 
 namespace hamflow {
@@ -10,6 +11,8 @@ namespace {
 #include "messages.inl"
 #include "scalar_products.inl"
 #include "matches.inl"
+#include "label_rows.inl"
+#include "chains.inl"
 #include "winner_takes_all.inl"
 #include "peak.inl"
 }  // namespace

@@ -1,5 +1,6 @@
 #include "level.inl"
 #include "simd/neon.hpp"
+#include "simd/neon_labels.hpp"
 #include "simd/neon_peak.hpp"
 
 namespace hamflow {
@@ -10,6 +11,8 @@ namespace {
 #include "messages.inl"
 #include "scalar_products.inl"
 #include "matches.inl"
+#include "label_rows.inl"
+#include "chains.inl"
 #include "winner_takes_all.inl"
 #include "peak.inl"
 }  // namespace

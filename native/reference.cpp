@@ -1,6 +1,7 @@
 // Slow and obvious: what every kernel is tested against. One thread, no vectors, each value from
 // its definition.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <vector>
@@ -219,14 +220,142 @@ void rescan_phi(const PhiPair& p, const Window& win, float outside, const std::i
     });
 }
 
+// --- chains ---------------------------------------------------------------------------------
+
+using Row = std::vector<long long>;  // whole numbers in both arithmetics
+
+template <class T, class Share>
+class Chain {
+   public:
+    Chain(const ChainPass<T, Share>& pass, int chain)
+        : p_(pass), chain_(chain), n_(pass.vertical ? pass.h : pass.w) {
+        for (int i = 0; i < n_; ++i) {
+            Row row;
+            for (int k = 0; k < p_.d; ++k)
+                row.push_back(static_cast<long long>(p_.lam[at(i) + k]) -
+                              static_cast<long long>(p_.hold[at(i) + k]));
+            x_.push_back(row);
+        }
+    }
+
+    long long minimum() const {
+        Row b = x_[n_ - 1];
+        for (int i = n_ - 2; i >= 0; --i) b = sum(x_[i], message(b, i));
+        return least(b);
+    }
+
+    void write_minorant() {
+        const std::vector<Row> x = x_;
+        if (p_.shares) {
+            for (int i = 0; i + 1 < n_; ++i) share_out(i, n_, i, p_.shares[i]);
+        } else {
+            split(0, n_);
+        }
+        for (int i = 0; i < n_; ++i) {
+            for (int k = 0; k < p_.d; ++k) {
+                const long long s = x_[i][k];
+                p_.hold[at(i) + k] = static_cast<T>(x[i][k] - s);
+                if (!p_.s) continue;
+                p_.s[at(i) + k] = static_cast<T>(s);
+                p_.lam[at(i) + k] -= static_cast<T>(s);
+            }
+        }
+    }
+
+   private:
+    std::size_t pixel(int i) const {
+        if (p_.reverse) i = n_ - 1 - i;
+        return static_cast<std::size_t>(p_.vertical ? i : chain_) * p_.w +
+               (p_.vertical ? chain_ : i);
+    }
+    std::size_t at(int i) const { return pixel(i) * p_.d; }
+
+    static long long least(const Row& a) { return *std::min_element(a.begin(), a.end()); }
+    static Row sum(Row a, const Row& b) {
+        for (std::size_t k = 0; k < a.size(); ++k) a[k] += b[k];
+        return a;
+    }
+    static Row times(Row a, long long factor, long long plus = 0) {
+        for (long long& value : a) value = factor * value + plus;
+        return a;
+    }
+    // min_x a[x] + w rho(x - k), with the edge from node i to i + 1.
+    Row message(const Row& a, int i) const {
+        const EdgeCost<T> e = p_.edges[p_.reverse ? pixel(i + 1) : pixel(i)];
+        Row out;
+        for (int k = 0; k < p_.d; ++k) {
+            long long best = a[k];
+            for (int x = 0; x < p_.d; ++x) {
+                const int t = x < k ? k - x : x - k;
+                const auto cap = static_cast<long long>(e.cap);
+                long long rho = static_cast<long long>(e.first) +
+                                static_cast<long long>(e.slope) * (t - 1);
+                rho = t > p_.reach ? cap : std::min(rho, cap);
+                if (t > 0) best = std::min(best, a[x] + rho);
+            }
+            out.push_back(best);
+        }
+        return out;
+    }
+    static long long part(long long value, std::uint16_t share) { return (value * share) >> 16; }
+    static long long part(long long value, float share) {
+        return static_cast<long long>(std::floor(static_cast<float>(value) * share));
+    }
+
+    // Within the part [begin, end) of the chain: node i keeps a share of what its edge to i + 1
+    // decides, i + 1 gets the rest.
+    void share_out(int begin, int end, int i, Share share) {
+        Row f = x_[begin];
+        for (int j = begin + 1; j <= i; ++j) f = sum(x_[j], message(f, j - 1));
+        Row b = x_[end - 1];
+        for (int j = end - 2; j > i; --j) b = sum(x_[j], message(b, j));
+        const Row m1 = message(f, i);
+        const Row total = sum(m1, b);
+        Row kept = times(total, 1, -least(total));
+        for (long long& value : kept) value = part(value, share);
+        Row m = message(sum(kept, times(m1, -1)), i);
+        m = times(m, 1, -least(m));
+        x_[i] = sum(x_[i], m);
+        x_[i + 1] = sum(x_[i + 1], message(times(m, -1), i));
+    }
+    void split(int begin, int end) {
+        if (end - begin < 2) return;
+        const int middle = begin + (end - begin) / 2;
+        share_out(begin, end, middle - 1, share_of(middle - begin, end - begin, Share()));
+        split(begin, middle);
+        split(middle, end);
+    }
+    static std::uint16_t share_of(int part, int of, std::uint16_t) {
+        return static_cast<std::uint16_t>((static_cast<std::int64_t>(part) << 16) / of);
+    }
+    static float share_of(int part, int of, float) {
+        return static_cast<float>(part) / static_cast<float>(of);
+    }
+
+    const ChainPass<T, Share>& p_;
+    int chain_, n_;
+    std::vector<Row> x_;
+};
+
+template <class Sum, class T, class Share>
+Sum chain_pass(const ChainPass<T, Share>& pass) {
+    Sum sum = 0;
+    for (int c = 0; c < (pass.vertical ? pass.w : pass.h); ++c) {
+        Chain<T, Share> chain(pass, c);
+        sum += static_cast<Sum>(chain.minimum());
+        chain.write_minorant();
+    }
+    return sum;
+}
+
 }  // namespace
 
 const Kernels reference_kernels = {
     "reference",   min_projection, message16,
     message32,     float_min_projection, float_message,
-    gather,        scatter,        best_labels<std::uint8_t>,
-    best_labels<float>, rescan_bits, rescan_phi,
-    nullptr,
+    gather,        scatter,        chain_pass<std::int64_t>,
+    chain_pass<double>, best_labels<std::uint8_t>, best_labels<float>,
+    rescan_bits,   rescan_phi,     nullptr,
 };
 
 }  // namespace hamflow

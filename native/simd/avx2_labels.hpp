@@ -1,0 +1,98 @@
+// Vectors of labels for the chains of the CRF: see label_rows.inl.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "common.hpp"
+
+namespace hamflow {
+namespace avx2 {
+
+// Rows of labels in fixed point, for the chains.
+struct Labels16 {
+    using T = std::int16_t;
+    using Share = std::uint16_t;  // in units of 2^-16
+    using Sum = std::int64_t;
+    using V = __m256i;
+    static constexpr int width = 16;
+    static constexpr T big = 32767, lowest = -32768;
+    static constexpr Share nothing = 0;
+    static HAMFLOW_INLINE V loadu(const T* p) {
+        return _mm256_loadu_si256(reinterpret_cast<const V*>(p));
+    }
+    static HAMFLOW_INLINE void storeu(T* p, V v) {
+        _mm256_storeu_si256(reinterpret_cast<V*>(p), v);
+    }
+    static HAMFLOW_INLINE V set1(T x) { return _mm256_set1_epi16(x); }
+    static HAMFLOW_INLINE V add(V a, V b) { return _mm256_add_epi16(a, b); }
+    static HAMFLOW_INLINE V adds(V a, V b) { return _mm256_adds_epi16(a, b); }
+    static HAMFLOW_INLINE V sub(V a, V b) { return _mm256_sub_epi16(a, b); }
+    static HAMFLOW_INLINE V min(V a, V b) { return _mm256_min_epi16(a, b); }
+    static HAMFLOW_INLINE V max(V a, V b) { return _mm256_max_epi16(a, b); }
+    // The last half of a and the first of b; from it and a vector, the labels one before or after.
+    static HAMFLOW_INLINE V between(V a, V b) { return _mm256_permute2x128_si256(a, b, 0x21); }
+    static HAMFLOW_INLINE V below(V low, V v) { return _mm256_alignr_epi8(v, low, 14); }
+    static HAMFLOW_INLINE V above(V v, V high) { return _mm256_alignr_epi8(high, v, 2); }
+    static HAMFLOW_INLINE V share_of(Share g) { return _mm256_set1_epi16(static_cast<short>(g)); }
+    // Rounded down; both are unsigned here.
+    static HAMFLOW_INLINE V times(V a, V g) { return _mm256_mulhi_epu16(a, g); }
+    // The minimum of all lanes, in all lanes.
+    static HAMFLOW_INLINE V min_across(V v) {
+        const __m128i sign = _mm_set1_epi16(-32768);  // vphminposuw is unsigned
+        const __m128i m =
+            _mm_min_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+        const __m128i least = _mm_minpos_epu16(_mm_xor_si128(m, sign));
+        return _mm256_broadcastw_epi16(_mm_xor_si128(least, sign));
+    }
+    static HAMFLOW_INLINE T first(V v) {
+        return static_cast<T>(_mm_cvtsi128_si32(_mm256_castsi256_si128(v)));
+    }
+    static Share share(int part, int of) {
+        return static_cast<Share>((std::int64_t(part) << 16) / of);
+    }
+    static T twice(T x) { return saturate16(2 * x); }
+};
+
+// The same in whole numbers of float32.
+struct Labels32 {
+    using T = float;
+    using Share = float;
+    using Sum = double;
+    using V = __m256;
+    static constexpr int width = 8;
+    static constexpr T big = 1e9f, lowest = -1e9f;
+    static constexpr Share nothing = 0;
+    static HAMFLOW_INLINE V loadu(const T* p) { return _mm256_loadu_ps(p); }
+    static HAMFLOW_INLINE void storeu(T* p, V v) { _mm256_storeu_ps(p, v); }
+    static HAMFLOW_INLINE V set1(T x) { return _mm256_set1_ps(x); }
+    static HAMFLOW_INLINE V add(V a, V b) { return _mm256_add_ps(a, b); }
+    static HAMFLOW_INLINE V adds(V a, V b) { return _mm256_add_ps(a, b); }
+    static HAMFLOW_INLINE V sub(V a, V b) { return _mm256_sub_ps(a, b); }
+    static HAMFLOW_INLINE V min(V a, V b) { return _mm256_min_ps(a, b); }
+    static HAMFLOW_INLINE V max(V a, V b) { return _mm256_max_ps(a, b); }
+    static HAMFLOW_INLINE V between(V a, V b) { return _mm256_permute2f128_ps(a, b, 0x21); }
+    static HAMFLOW_INLINE V below(V low, V v) { return aligned<12>(v, low); }
+    static HAMFLOW_INLINE V above(V v, V high) { return aligned<4>(high, v); }
+    template <int bytes>
+    static HAMFLOW_INLINE V aligned(V a, V b) {
+        return _mm256_castsi256_ps(
+            _mm256_alignr_epi8(_mm256_castps_si256(a), _mm256_castps_si256(b), bytes));
+    }
+    static HAMFLOW_INLINE V share_of(Share g) { return _mm256_set1_ps(g); }
+    static HAMFLOW_INLINE V times(V a, V g) { return _mm256_floor_ps(_mm256_mul_ps(a, g)); }
+    static HAMFLOW_INLINE V min_across(V v) {
+        v = _mm256_min_ps(v, _mm256_permute2f128_ps(v, v, 1));
+        v = _mm256_min_ps(v, _mm256_permute_ps(v, 0x4e));
+        return _mm256_min_ps(v, _mm256_permute_ps(v, 0xb1));
+    }
+    static HAMFLOW_INLINE T first(V v) { return _mm256_cvtss_f32(v); }
+    static Share share(int part, int of) {
+        return static_cast<Share>(part) / static_cast<Share>(of);
+    }
+    static T twice(T x) { return 2 * x; }
+};
+
+}  // namespace avx2
+}  // namespace hamflow
