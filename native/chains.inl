@@ -187,7 +187,7 @@ class ChainSolver {
 
     void sequential() {
         for (int c = 0; c < count_; ++c) {
-            low_m_[c] = A::set1(low_[slot(c, 0)]);
+            low_m_[c] = low_[slot(c, 0)];
             T* cm = work_.row(2 + c);
             V low = A::set1(A::big);
             shape_.for_each([&](int j, auto finish) HAMFLOW_INLINE_LAMBDA {
@@ -195,7 +195,7 @@ class ChainSolver {
                 A::storeu(cm + j * A::width, v);
                 low = A::min(low, v);
             });
-            low_cm_[c] = A::min_across(low);
+            low_cm_[c] = A::first(A::min_across(low));
         }
         for (int i = 0; i + 1 < n_; ++i)
             for (int c = 0; c < count_; ++c) advance(c, i);
@@ -213,8 +213,8 @@ class ChainSolver {
         T* cm = work_.row(2 + c);
         const EdgeCost<T> e = edge(c, i);
         const Output out = output(c, i);
-        const V low_cm = low_cm_[c];
-        const V low_m = A::sub(A::add(low_m_[c], A::set1(low_[slot(c, i + 1)])), low_cm);
+        const V low_cm = A::set1(low_cm_[c]);
+        const V low_m = A::set1(static_cast<T>(low_m_[c] + low_[slot(c, i + 1)] - low_cm_[c]));
         const V low_z = keep(cm, low_cm, e, b(c, i + 1), low_m, p_.shares[i], z);
         const T* xs = x(c, i);
         hand_on(z, low_z, e, minus_m, [&](int j, V m) HAMFLOW_INLINE_LAMBDA {
@@ -228,8 +228,8 @@ class ChainSolver {
             A::storeu(cm + j * A::width, v);
             low = A::min(low, v);
         });
-        low_cm_[c] = A::min_across(low);
-        low_m_[c] = A::add(low_m, low_z);
+        low_cm_[c] = A::first(A::min_across(low));
+        low_m_[c] = A::first(A::add(low_m, low_z));
     }
 
     // Splits the chain in the middle, shares out between the halves what the edge there decides,
@@ -308,7 +308,7 @@ class ChainSolver {
     Buffer<T> x_;
     PaddedRows<A> b_, f_, work_;  // work_: z, -m, and cm of each chain of the strip
     Buffer<T> low_;               // min b
-    Buffer<V> low_cm_, low_m_;    // min cm and min M of each chain of the strip
+    Buffer<T> low_cm_, low_m_;    // min cm and min M of each chain of the strip
 };
 
 template <class A, bool two_level, int fixed>

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "chain_pass.hpp"
+#include "relabel.hpp"
 #include "window.hpp"
 
 namespace hamflow {
@@ -46,11 +47,17 @@ struct Kernels {
     // One pass of the in-plane solver; returns the sum of the chains' minima.
     std::int64_t (*chain_pass16)(const ChainPass16&);
     double (*chain_pass32)(const ChainPass32&);
+    // Block moves on the primal side.
+    void (*relabel_bits16)(const RelabellingBits16&);
+    void (*relabel_bits32)(const RelabellingBits32&);
+    void (*relabel_phi)(const RelabellingPhi&);
 
     // Winner takes all: the labels v that minimise c^v (n x count values, first displacement
     // `first`), then the flow with the best u of the row at that v.
     void (*best_labels_u8)(const std::uint8_t* costs, std::size_t n, int count, int first,
                            std::int16_t* labels);
+    void (*best_labels_i16)(const std::int16_t* costs, std::size_t n, int count, int first,
+                            std::int16_t* labels);
     void (*best_labels_f32)(const float* costs, std::size_t n, int count, int first,
                             std::int16_t* labels);
     void (*rescan_bits)(const BitsPair&, const Window&, std::uint8_t outside,

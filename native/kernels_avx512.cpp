@@ -14,6 +14,7 @@ namespace {
 #include "label_rows.inl"
 #include "chains.inl"
 #include "winner_takes_all.inl"
+#include "relabel.inl"
 #include "peak.inl"
 }  // namespace
 }  // namespace avx512

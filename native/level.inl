@@ -16,6 +16,7 @@
     {                                                                                       \
         name, ns::min_projection, ns::message16, ns::message32, ns::float_min_projection,   \
             ns::float_message, ns::gather, ns::scatter, ns::chain_pass16, ns::chain_pass32, \
-            ns::best_labels<std::uint8_t>, ns::best_labels<float>, ns::rescan_bits,         \
-            ns::rescan_phi, ns::peak                                                        \
+            ns::relabel_bits16, ns::relabel_bits32, ns::relabel_phi,                        \
+            ns::best_labels<std::uint8_t>, ns::best_labels<std::int16_t>,                   \
+            ns::best_labels<float>, ns::rescan_bits, ns::rescan_phi, ns::peak               \
     }

@@ -348,14 +348,134 @@ Sum chain_pass(const ChainPass<T, Share>& pass) {
     return sum;
 }
 
+// --- block moves ----------------------------------------------------------------------------
+
+// In double precision, which holds the whole numbers of both arithmetics exactly.
+template <class T, class Problem, class CostAt>
+class BlockMove {
+   public:
+    BlockMove(const Problem& problem, const CostAt& cost_at)
+        : p_(problem), cost_at_(cost_at), h_(problem.pair.h), w_(problem.pair.w),
+          d_(problem.win.du) {}
+
+    void run() {
+        for (int parity = 0; parity < 2; ++parity) {
+            for (int y = 0; y < h_; ++y) {
+                for (int x = 0; x < w_; ++x) {
+                    if (p_.blocks == Blocks::rows && x == 0 && y % 2 == parity) chain(x, y, 1, 0);
+                    if (p_.blocks == Blocks::columns && y == 0 && x % 2 == parity)
+                        chain(x, y, 0, 1);
+                    if (p_.blocks == Blocks::pixels && (x + y) % 2 == parity) chain(x, y, w_, h_);
+                }
+            }
+        }
+    }
+
+   private:
+    std::int16_t& u(int x, int y) const { return p_.u[static_cast<std::size_t>(y) * w_ + x]; }
+    double rho(const EdgeCost<T>& e, int a, int b) const {
+        const int t = std::abs(a - b);
+        if (t == 0) return 0;
+        const double slope = e.first + static_cast<double>(e.slope) * (t - 1);
+        return t > p_.edges.reach ? e.cap : std::min(slope, static_cast<double>(e.cap));
+    }
+    const EdgeCost<T>& right(int x, int y) const {
+        return p_.edges.right[static_cast<std::size_t>(y) * w_ + x];
+    }
+    const EdgeCost<T>& down(int x, int y) const {
+        return p_.edges.down[static_cast<std::size_t>(y) * w_ + x];
+    }
+    double unary(int x, int y, int k) const {
+        double sum = cost_at_(x, y, k, p_.v[static_cast<std::size_t>(y) * w_ + x]);
+        if (p_.blocks != Blocks::rows) {
+            if (x > 0) sum += rho(right(x - 1, y), k, u(x - 1, y));
+            if (x + 1 < w_) sum += rho(right(x, y), k, u(x + 1, y));
+        }
+        if (p_.blocks != Blocks::columns) {
+            if (y > 0) sum += rho(down(x, y - 1), k, u(x, y - 1));
+            if (y + 1 < h_) sum += rho(down(x, y), k, u(x, y + 1));
+        }
+        return sum;
+    }
+    // All pixels from (x, y) on by steps of (dx, dy).
+    void chain(int x, int y, int dx, int dy) const {
+        std::vector<std::vector<double>> f;
+        int n = 0;
+        for (; x + n * dx < w_ && y + n * dy < h_; ++n) {
+            const int xi = x + n * dx, yi = y + n * dy;
+            std::vector<double> row;
+            for (int k = 0; k < d_; ++k) {
+                double best = n ? std::numeric_limits<double>::infinity() : 0;
+                for (int from = 0; n && from < d_; ++from)
+                    best = std::min(best, f[n - 1][from] + rho(edge(xi - dx, yi - dy), from, k));
+                row.push_back(best + unary(xi, yi, k));
+            }
+            f.push_back(row);
+        }
+        int next = 0;
+        for (int i = n - 1; i >= 0; --i) {
+            const int xi = x + i * dx, yi = y + i * dy;
+            std::vector<double> total = f[i];
+            for (int k = 0; i + 1 < n && k < d_; ++k) total[k] += rho(edge(xi, yi), k, next);
+            // A tie goes to the old label at the end of a chain, else to the successor's and those
+            // within reach of it, the nearest and of these the smaller one first, and then to the
+            // smallest displacement.
+            const int favoured = i + 1 < n ? next : u(xi, yi);
+            int best = -1;
+            for (int k = 0; k < d_; ++k)
+                if (best < 0 || total[k] < total[best] ||
+                    (total[k] == total[best] && before(k, best, favoured, i + 1 < n)))
+                    best = k;
+            u(xi, yi) = static_cast<std::int16_t>(next = best);
+        }
+    }
+    const EdgeCost<T>& edge(int x, int y) const {
+        return p_.blocks == Blocks::rows ? right(x, y) : down(x, y);
+    }
+    bool before(int a, int b, int favoured, bool reaching) const {
+        const int reach = reaching ? p_.edges.reach : 0;
+        const int ta = std::abs(a - favoured), tb = std::abs(b - favoured);
+        if (ta <= reach || tb <= reach) return ta < tb || (ta == tb && a < b);
+        return nearer(p_.win.u0 + a, p_.win.u0 + b);
+    }
+
+    const Problem& p_;
+    const CostAt& cost_at_;
+    int h_, w_, d_;
+};
+
+template <class T, class Problem, class CostAt>
+void move_blocks(const Problem& problem, const CostAt& cost_at) {
+    BlockMove<T, Problem, CostAt>(problem, cost_at).run();
+}
+
+template <class T, class Problem>
+void relabel_bits(const Problem& p) {
+    move_blocks<T>(p, [&](int x, int y, int ku, int kv) -> double {
+        const int bits = distance(p.pair, p.win, -1, x, y, ku, kv);
+        return bits < 0 ? p.cost.outside : p.cost.step * bits + p.cost.base;
+    });
+}
+void relabel_bits16(const RelabellingBits16& p) { relabel_bits<std::int16_t>(p); }
+void relabel_bits32(const RelabellingBits32& p) { relabel_bits<float>(p); }
+
+void relabel_phi(const RelabellingPhi& p) {
+    move_blocks<float>(p, [&](int x, int y, int ku, int kv) {
+        return static_cast<double>(
+            cost(p.pair, p.win, p.cost.outside / p.cost.scale, x, y, ku, kv) * p.cost.scale);
+    });
+}
+
 }  // namespace
 
 const Kernels reference_kernels = {
     "reference",   min_projection, message16,
     message32,     float_min_projection, float_message,
     gather,        scatter,        chain_pass<std::int64_t>,
-    chain_pass<double>, best_labels<std::uint8_t>, best_labels<float>,
-    rescan_bits,   rescan_phi,     nullptr,
+    chain_pass<double>, relabel_bits16, relabel_bits32,
+    relabel_phi,   best_labels<std::uint8_t>, best_labels<std::int16_t>,
+    best_labels<float>, rescan_bits, rescan_phi,
+    nullptr,
 };
 
 }  // namespace hamflow

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hamflow import _native, matching  # noqa: F401  (or mypy takes it for an Any)
+    from hamflow import _native, crf, matching  # noqa: F401  (or mypy takes it for an Any)
     from hamflow._runtime import (
         get_isa,
         get_num_threads,
@@ -29,6 +29,7 @@ _HOMES = {
     "HamflowError": "hamflow.errors",
     "InputError": "hamflow.errors",
     "Window": "hamflow.window",
+    "crf": "hamflow.crf",
     "endpoint_error": "hamflow.flow",
     "flow_to_color": "hamflow.flow",
     "get_isa": "hamflow._runtime",
@@ -51,6 +52,7 @@ __all__ = [
     "InputError",
     "Window",
     "__version__",
+    "crf",
     "endpoint_error",
     "flow_to_color",
     "get_isa",

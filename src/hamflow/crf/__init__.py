@@ -1,0 +1,7 @@
+"""The joint model: a CRF over u and v, its dual solver, and the certificate of quality."""
+
+from hamflow.crf.config import CrfConfig
+from hamflow.crf.model import edge_weights, rho
+from hamflow.crf.solver import CrfResult, CrfStep, solve
+
+__all__ = ["CrfConfig", "CrfResult", "CrfStep", "edge_weights", "rho", "solve"]

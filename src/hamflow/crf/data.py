@@ -1,0 +1,164 @@
+"""The data term c(i; u, v), from bits (Q) or floats (F), as the solver needs it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
+from hamflow import _native
+from hamflow.crf.arithmetic import Arithmetic, Volume
+from hamflow.crf.model import Costs, Labels
+from hamflow.matching._arrays import Bits, Phi
+from hamflow.window import Window
+
+Plane = Literal["u", "v"]
+Blocks = Literal["rows", "columns", "pixels"]
+
+
+class DataTerm(Protocol):
+    """Costs that are computed when they are needed; the 4D cost is never stored."""
+
+    window: Window
+    shape: tuple[int, int]
+    largest: float
+
+    def use(self, arithmetic: Arithmetic) -> None:
+        """Compute messages and moves in this arithmetic from now on."""
+
+    def message(self, to: Plane, lam: Volume, out: Volume) -> None:
+        """Send ``min [c - lam]`` over the sender's labels, rounded down, to the other plane."""
+
+    def costs(self, u: Labels, v: Labels) -> Costs:
+        """Return the unrounded costs of a labelling, H×W."""
+
+    def relabel(
+        self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
+    ) -> None:
+        """Give every other row, column or pixel of one plane its best labels, then the others."""
+
+
+class BitsData:
+    """``c = 2 · Hamming distance - 64``."""
+
+    def __init__(self, bits0: Bits, bits1: Bits, window: Window, c_outside: float) -> None:
+        self._bits = (bits0, bits1)
+        self._turned = (_turned(bits0), _turned(bits1))
+        self._c_outside = c_outside
+        self.window = window
+        self.shape = (bits0.shape[0], bits0.shape[1])
+        self.largest = max(64.0, abs(c_outside))
+
+    def use(self, arithmetic: Arithmetic) -> None:
+        """Compute messages and moves in this arithmetic from now on."""
+        scale, outside = arithmetic.scale, arithmetic.down(self._c_outside)
+        self._fixed = arithmetic.dtype is np.int16
+        # Whole numbers in float32, too: the types only tell the two kernels apart.
+        unit: Any = int if self._fixed else float
+        self._cost: Any = (unit(2 * scale), unit(-64 * scale), unit(outside))
+
+    def message(self, to: Plane, lam: Volume, out: Volume) -> None:
+        """Send ``min [c - lam]`` over the sender's labels to the other plane."""
+        message = _native.message16 if self._fixed else _native.message32
+        message(*self._bits, self.window.as_tuple(), to, self._cost, lam, out)
+
+    def costs(self, u: Labels, v: Labels) -> Costs:
+        """Return the unrounded costs of a labelling, H×W."""
+        distances = np.empty(self.shape, np.int16)
+        _native.label_distances(*self._bits, self.window.as_tuple(), u, v, distances)
+        return np.where(distances < 0, self._c_outside, 2.0 * distances - 64.0)
+
+    def relabel(
+        self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
+    ) -> None:
+        """Give every other row, column or pixel of one plane its best labels, then the others."""
+        right, down, reach = edges
+        if plane == "u":
+            window = self.window.as_tuple()
+            _native.relabel(*self._bits, window, self._cost, right, down, reach, blocks, v, u)
+        else:
+            window, blocks = _turned_window(self.window), _TURNED_BLOCKS[blocks]
+            new = _turned(v)
+            _native.relabel(
+                *self._turned,
+                window,
+                self._cost,
+                _turned(down),
+                _turned(right),
+                reach,
+                blocks,
+                _turned(u),
+                new,
+            )
+            v[:] = new.T
+
+
+class PhiData:
+    """``c = -<phi0, phi1>``."""
+
+    def __init__(self, phi0: Phi, phi1: Phi, window: Window, c_outside: float) -> None:
+        self._phi = (phi0, phi1)
+        self._c_outside = c_outside
+        self.window = window
+        self.shape = (phi0.shape[0], phi0.shape[1])
+        norms = [float(np.sqrt(np.einsum("yxm,yxm->yx", p, p).max())) for p in (phi0, phi1)]
+        # A little more, for the rounding of the norms and of the scalar products themselves.
+        self._product = 1.001 * norms[0] * norms[1]
+        self.largest = max(self._product, abs(c_outside))
+
+    def use(self, arithmetic: Arithmetic) -> None:
+        """Compute messages and moves in this arithmetic from now on."""
+        phi0, phi1 = self._phi
+        self._scale = arithmetic.scale
+        self._scaled = (phi0 * np.float32(arithmetic.scale), phi1)  # exact: a power of two
+        self._outside = float(arithmetic.down(self._c_outside))
+        # A float32 scalar product of m terms is off by less than (m + 2) 2^-24 times the product
+        # of the norms, and subtracting lam rounds by less than a unit.
+        terms = phi0.shape[2] + 2
+        self._margin = np.float32(np.ceil(terms * 2.0**-24 * self._product * self._scale) + 1)
+
+    def message(self, to: Plane, lam: Volume, out: Volume) -> None:
+        """Send ``min [c - lam]`` over the sender's labels, rounded down, to the other plane."""
+        window = self.window.as_tuple()
+        _native.float_message(*self._scaled, window, to, self._outside, lam, out)
+        np.floor(out, out=out)
+        out -= self._margin
+
+    def costs(self, u: Labels, v: Labels) -> Costs:
+        """Return the unrounded costs of a labelling, H×W."""
+        costs = np.empty(self.shape, np.float64)
+        _native.label_costs(*self._phi, self.window.as_tuple(), u, v, costs)
+        costs[np.isnan(costs)] = self._c_outside
+        return costs
+
+    def relabel(
+        self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
+    ) -> None:
+        """Give every other row, column or pixel of one plane its best labels, then the others."""
+        right, down, reach = edges
+        cost = (self._scale, self._outside)
+        if plane == "u":
+            window = self.window.as_tuple()
+            _native.relabel_phi(*self._phi, window, cost, right, down, reach, blocks, v, u)
+        else:
+            window, blocks = _turned_window(self.window), _TURNED_BLOCKS[blocks]
+            new = _turned(v)
+            turned = (_turned(self._phi[0]), _turned(self._phi[1]))
+            _native.relabel_phi(
+                *turned, window, cost, _turned(down), _turned(right), reach, blocks, _turned(u), new
+            )
+            v[:] = new.T
+
+
+_TURNED_BLOCKS: dict[Blocks, Blocks] = {"rows": "columns", "columns": "rows", "pixels": "pixels"}
+
+
+def _turned(array: NDArray[Any]) -> NDArray[Any]:
+    """Exchange rows and columns, as a copy that is contiguous."""
+    return np.ascontiguousarray(array.swapaxes(0, 1))
+
+
+def _turned_window(window: Window) -> tuple[int, int, int, int]:
+    return (window.v0, window.dv, window.u0, window.du)

@@ -1,0 +1,120 @@
+"""Algorithm 1 of the paper: block-coordinate ascent on the decomposed dual."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from hamflow import _native
+from hamflow.crf.arithmetic import Arithmetic, Volume, reach
+from hamflow.crf.config import CrfConfig
+from hamflow.crf.data import DataTerm, Plane
+from hamflow.crf.model import Labels, Weights
+
+Direction = Literal["horizontal", "vertical"]
+
+
+class PlaneDual:
+    """The dual variables of one plane and its in-plane solver (DMM).
+
+    After every pass the chains of both directions have the minimum 0, but for what `slack` holds:
+    the bound is the sum of its minima.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        count: int,
+        config: CrfConfig,
+        arithmetic: Arithmetic,
+        weights: tuple[Weights, Weights],
+    ) -> None:
+        volume = (*shape, count)
+        self.lam = np.zeros(volume, arithmetic.dtype)
+        self.slack = np.zeros(volume, arithmetic.dtype)
+        # Of the direction of the last pass: see native/chains.inl for why one is enough.
+        self._hold = np.zeros(volume, arithmetic.dtype)
+        self._arithmetic = arithmetic
+        self.reach = reach(config, count)
+        right, down = (arithmetic.edges(w, config) for w in weights)
+        self.edges = {"horizontal": right, "vertical": down}
+        self._shares = {
+            "horizontal": arithmetic.shares(config, shape[1]),
+            "vertical": arithmetic.shares(config, shape[0]),
+        }
+        self._passes = 0
+
+    def solve(self, start: Direction, inner: int) -> float:
+        """Run 2 · `inner` - 1 passes, then ``lam -= slack``; return the bound."""
+        direction = start
+        bound = 0.0
+        for step in range(2 * inner - 1):
+            bound = self.run_pass(direction, final=step == 2 * inner - 2)
+            direction = other(direction)
+        return bound
+
+    def run_pass(self, direction: Direction, *, final: bool) -> float:
+        """Run one pass along all rows or columns; return the bound."""
+        # The sweep turns round after every pair of passes.
+        units = _native.chain_pass(
+            self.lam,
+            self._hold,
+            self.slack if final else None,
+            self.edges[direction],
+            self._shares[direction],
+            direction == "vertical",
+            self._passes // 2 % 2 == 1,
+            self.reach,
+        )
+        self._passes += 1
+        return float(units / self._arithmetic.scale)
+
+    def labels(self, first: int) -> Labels:
+        """Return the labels of least slack; ties go to the smallest displacement."""
+        labels = np.empty(self.slack.shape[:2], np.int16)
+        _native.best_labels(self.slack, first, labels)
+        return labels
+
+
+def other(direction: Direction) -> Direction:
+    """Return the other one of the two directions."""
+    return "vertical" if direction == "horizontal" else "horizontal"
+
+
+class Dual:
+    """Both planes, or one where the window has only one row or column of displacements."""
+
+    def __init__(
+        self,
+        data: DataTerm,
+        config: CrfConfig,
+        arithmetic: Arithmetic,
+        weights: tuple[Weights, Weights],
+        initial_lam: Volume | None = None,
+    ) -> None:
+        window = data.window
+        self._data = data
+        self._config = config
+        self.planes: dict[Plane, PlaneDual] = {
+            "u": PlaneDual(data.shape, window.du, config, arithmetic, weights),
+            "v": PlaneDual(data.shape, window.dv, config, arithmetic, weights),
+        }
+        self._start: Direction = "horizontal"
+        if initial_lam is not None:
+            self.planes["v"].lam[:] = initial_lam
+
+    def iterate(self) -> float:
+        """Run one outer iteration; return the bound."""
+        window = self._data.window
+        inner, start = self._config.inner, self._start
+        self._start = other(start)
+        bound = 0.0
+        # The plane of a single label has nothing to solve and nothing to say.
+        if window.du > 1 or window.dv == 1:
+            self._data.message("u", self.planes["v"].lam, self.planes["u"].lam)
+            bound = self.planes["u"].solve(start, inner)
+        if window.dv > 1:
+            self._data.message("v", self.planes["u"].lam, self.planes["v"].lam)
+            bound = self.planes["v"].solve(other(start), inner)
+        return bound

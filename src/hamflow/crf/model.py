@@ -1,0 +1,78 @@
+"""The joint model itself: edge weights, ρ, and the energy of a labelling in double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hamflow._check import as_image
+from hamflow.crf.config import CrfConfig
+from hamflow.errors import InputError
+
+Weights = NDArray[np.float32]
+Labels = NDArray[np.int16]
+Costs = NDArray[np.float64]
+
+
+def edge_weights(image: ArrayLike, alpha: float) -> tuple[Weights, Weights]:
+    """Return the weights w_ij of the edges to the right and down, each H×W.
+
+    ``w_ij = exp(-alpha/3 Σ_c |I_ic - I_jc|)`` for RGB, and the same mean over channels for others.
+    The last column (row) has no edge to the right (down); its weight is 0.
+
+    Parameters
+    ----------
+    image : (H, W) or (H, W, 3) array
+        uint8, uint16, or floating point from 0 to 1.
+    alpha : float
+        How fast the weight falls with the contrast.
+    """
+    pixels = _unit_intensities(image)
+    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    right, down = (np.zeros(pixels.shape[:2], np.float32) for _ in range(2))
+    for weights, axis in ((right[:, :-1], 1), (down[:-1], 0)):
+        contrast = np.abs(np.diff(pixels, axis=axis)).mean(axis=2)
+        weights[:] = np.exp(-np.float32(alpha) * contrast)
+    return right, down
+
+
+def rho(config: CrfConfig, count: int) -> Costs:
+    """Return ρ(0), ρ(1), ..., ρ(count - 1)."""
+    t = np.arange(count, dtype=np.float64)
+    slope = (config.tau2 - config.tau1) / (config.delta - 1)
+    values = np.minimum(config.tau1 + slope * (t - 1), config.tau2)
+    values[:1] = 0
+    return values
+
+
+def pairwise_energy(
+    u: Labels, v: Labels, right: Weights, down: Weights, rho_values: Costs
+) -> float:
+    """Return ``Σ w_ij [ρ(u_i - u_j) + ρ(v_i - v_j)]``."""
+    last = len(rho_values) - 1
+    total = 0.0
+    for weights, axis in ((right[:, :-1], 1), (down[:-1], 0)):
+        difference = np.zeros(weights.shape, np.float64)
+        for labels in (u, v):
+            steps = np.abs(np.diff(labels, axis=axis))
+            difference += rho_values[np.minimum(steps, last)]
+        total += float(np.sum(difference * weights))
+    return total
+
+
+def _unit_intensities(image: ArrayLike) -> NDArray[np.float32]:
+    array: NDArray[Any] = as_image(image)
+    if array.dtype.kind == "f":
+        if not ((array >= 0) & (array <= 1)).all():
+            raise InputError(
+                "image must have values from 0 to 1 if it is of floating point; divide it by its "
+                "largest possible value."
+            )
+        return array.astype(np.float32)
+    if array.dtype not in (np.uint8, np.uint16):
+        raise InputError(
+            f"image must be of type uint8, uint16 or floating point, but is {array.dtype}."
+        )
+    return array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)

@@ -1,0 +1,106 @@
+"""From the dual's slacks to labels: argmin, then moves that never raise the energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hamflow import _native
+from hamflow.crf.arithmetic import Volume
+from hamflow.crf.config import Rounding
+from hamflow.crf.data import Blocks, DataTerm, Plane
+from hamflow.crf.model import Costs, Labels, Weights, pairwise_energy
+
+
+@dataclass
+class Labelling:
+    """Labels of both planes, what each pixel's data cost is, and the energy of the whole."""
+
+    u: Labels
+    v: Labels
+    data: Costs
+    energy: float
+
+
+class Primal:
+    """The best labelling so far, improved by every candidate that the dual comes up with.
+
+    Energies are those of the unrounded model, in double precision.
+    """
+
+    def __init__(
+        self,
+        data: DataTerm,
+        weights: tuple[Weights, Weights],
+        rho: Costs,
+        edges: dict[Plane, tuple[Volume, Volume, int]],
+        rounding: Rounding,
+    ) -> None:
+        self._data = data
+        self._weights = weights
+        self._rho = rho
+        self._edges = edges
+        self._rounding = rounding
+        self.best: Labelling | None = None
+
+    def offer(self, u: Labels, v: Labels) -> float:
+        """Take labels as a candidate; return the energy of the best labelling."""
+        candidate = self.labelling(u, v)
+        if self._rounding == "icm":
+            candidate = self._moved(candidate, ("pixels",))
+        elif self._rounding == "chains":
+            candidate = self._moved(candidate, ("rows", "columns"))
+            if self.best is not None:
+                candidate = self._fused(candidate, self.best)
+        if self.best is None or candidate.energy < self.best.energy:
+            self.best = candidate
+        return self.best.energy
+
+    def labelling(self, u: Labels, v: Labels) -> Labelling:
+        """Evaluate labels."""
+        return self._evaluated(u, v, self._data.costs(u, v))
+
+    def _evaluated(self, u: Labels, v: Labels, data: Costs) -> Labelling:
+        energy = float(data.sum()) + pairwise_energy(u, v, *self._weights, self._rho)
+        return Labelling(u, v, data, energy)
+
+    def _moved(self, before: Labelling, blocks: tuple[Blocks, ...]) -> Labelling:
+        """Give rows and columns (or single pixels) the labels that are best for them in turn."""
+        u, v = before.u.copy(), before.v.copy()
+        planes: tuple[Plane, ...] = ("u", "v")
+        for lines in blocks:
+            for plane in planes:
+                self._data.relabel(plane, lines, u, v, self._edges[plane])
+        after = self.labelling(u, v)
+        # The moves know the edges only as rounded to the solver's units.
+        return after if after.energy < before.energy else before
+
+    def _fused(self, first: Labelling, second: Labelling) -> Labelling:
+        """Take along each row, then along each column, the best of both."""
+        u, v, data = first.u.copy(), first.v.copy(), first.data.copy()
+        for lines in ("rows", "columns"):
+            _native.fuse(
+                *self._weights, self._rho, lines, u, v, data, second.u, second.v, second.data
+            )
+        return min(self._evaluated(u, v, data), first, key=lambda labelling: labelling.energy)
+
+    def spread(self) -> float:
+        """Fuse the best labelling with itself moved by a pixel to each side; return its energy.
+
+        Good labels thus take hold of their neighbours in both planes at once, which moves of one
+        plane cannot do.
+        """
+        assert self.best is not None
+        for shift, axis in ((1, 1), (-1, 1), (1, 0), (-1, 0)):
+            u, v = (_moved_by(labels, shift, axis) for labels in (self.best.u, self.best.v))
+            self.best = self._fused(self.best, self.labelling(u, v))
+        return self.best.energy
+
+
+def _moved_by(labels: Labels, shift: int, axis: int) -> Labels:
+    """Return the labels of the neighbours on one side; at the border its own."""
+    moved = np.roll(labels, shift, axis)
+    border = (slice(None),) * axis + (0 if shift > 0 else -1,)
+    moved[border] = labels[border]
+    return np.ascontiguousarray(moved)

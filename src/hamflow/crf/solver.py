@@ -1,0 +1,246 @@
+"""The joint model from end to end: descriptors in, labels with a certificate out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hamflow.crf.arithmetic import Arithmetic, Volume
+from hamflow.crf.config import CrfConfig
+from hamflow.crf.data import BitsData, DataTerm, PhiData, Plane
+from hamflow.crf.dual import Dual
+from hamflow.crf.model import Labels, edge_weights, rho
+from hamflow.crf.rounding import Primal
+from hamflow.errors import InputError
+from hamflow.matching._arrays import Bits, Phi, check_bits, check_phi, check_volume
+from hamflow.window import Window, WindowLike
+
+
+@dataclass(frozen=True)
+class CrfStep:
+    """What is known after an outer iteration.
+
+    Attributes
+    ----------
+    iteration : int
+        From 1 on.
+    bound : float
+        Ψ: no labelling has a smaller energy.
+    energy : float
+        E of the best labelling so far.
+    seconds : float
+        Since the solver was called.
+    """
+
+    iteration: int
+    bound: float
+    energy: float
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """``(E - Ψ) / |Ψ|``."""
+        excess = self.energy - self.bound
+        return excess / abs(self.bound) if self.bound else (0.0 if excess <= 0 else float("inf"))
+
+
+Callback = Callable[[CrfStep], object]
+
+
+@dataclass(frozen=True, eq=False)
+class CrfResult:
+    """A labelling, and how far it can be from the best one.
+
+    Attributes
+    ----------
+    u, v : (H, W) array of int16
+        Labels: label k of u is the displacement k + window.u0.
+    energy, bound, gap : float
+        E of the labels, Ψ, and ``(E - Ψ) / |Ψ|``; E is at most so much above the minimum.
+    history : tuple of CrfStep
+        One for each outer iteration.
+    slack_u, slack_v : (H, W, D) array of int16 or float32
+        Slacks s of both planes in units of 1 / `scale`: the lower, the better the label. They are
+        min-marginals of the relaxation up to a constant for each pixel.
+    lam_v : (H, W, dv) array
+        λ of the plane v, in the same units: what `solve` takes as `initial_lam`.
+    scale : float
+        Units of the solver in a unit of cost.
+    window : Window
+        The displacements.
+    """
+
+    u: Labels
+    v: Labels
+    energy: float
+    bound: float
+    gap: float
+    history: tuple[CrfStep, ...]
+    slack_u: Volume
+    slack_v: Volume
+    lam_v: Volume
+    scale: float
+    window: Window
+
+    @property
+    def flow(self) -> NDArray[np.float32]:
+        """The displacements, H×W×2."""
+        first = np.array([self.window.u0, self.window.v0], np.float32)
+        return np.stack([self.u, self.v], axis=2).astype(np.float32) + first
+
+
+def solve(
+    *,
+    bits0: Bits | None = None,
+    bits1: Bits | None = None,
+    phi0: Phi | None = None,
+    phi1: Phi | None = None,
+    image: ArrayLike,
+    window: WindowLike,
+    config: CrfConfig | None = None,
+    initial_labels: tuple[Labels, Labels] | None = None,
+    initial_lam: Volume | None = None,
+    callback: Callback | None = None,
+) -> CrfResult:
+    """Minimise the joint energy of u and v, with a lower bound on it.
+
+    Algorithm 1 of the paper (messages between the planes, DMM within them), then labels by the
+    smallest slack and moves that never raise the energy.
+
+    Parameters
+    ----------
+    bits0, bits1 : (H, W) array of uint64
+        Packed descriptors of the two images (Q) ...
+    phi0, phi1 : (H, W, m) array of float32
+        ... or float descriptors (F).
+    image : (H, W) or (H, W, 3) array
+        The first image: the contrast between neighbours decides how much they have to agree.
+    window : Window or int or tuple
+        Displacements; with a single one vertically (stereo) or horizontally there is one plane.
+    config : CrfConfig, optional
+        Parameters of the model and of the solver.
+    initial_labels : (u, v), optional
+        Labels to start from, (H, W) int16 each, from a frame before or a coarser scale. They are a
+        candidate for the result and change nothing else.
+    initial_lam : (H, W, dv) array, optional
+        ``lam_v`` of an earlier result with the same window and scale: the first message then knows
+        what that had found. Any values give a valid bound.
+    callback : callable, optional
+        Called with a `CrfStep` after every outer iteration.
+
+    Returns
+    -------
+    CrfResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hamflow import crf, pair_bits
+    >>> image = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
+    >>> moved = np.roll(image, 5, axis=1)
+    >>> result = crf.solve(bits0=pair_bits(image), bits1=pair_bits(moved), image=image, window=16)
+    >>> result.flow[20, 30], bool(result.bound <= result.energy)
+    (array([5., 0.], dtype=float32), True)
+    """
+    start = time.perf_counter()
+    config = CrfConfig() if config is None else config
+    data = _data_term((bits0, bits1), (phi0, phi1), Window.of(window), config)
+    weights = edge_weights(image, config.alpha)
+    if weights[0].shape != data.shape:
+        raise InputError(
+            f"image must have the size of the descriptors, {data.shape[1]}×{data.shape[0]}, but "
+            f"is {weights[0].shape[1]}×{weights[0].shape[0]} (width × height)."
+        )
+    floats = isinstance(data, PhiData)
+    arithmetic = Arithmetic.choose(config, data.largest, floats=floats)
+    data.use(arithmetic)
+    dual = Dual(
+        data, config, arithmetic, weights, _checked_lam(initial_lam, data, config, arithmetic)
+    )
+    primal = _primal(data, dual, weights, config)
+    if initial_labels is not None:
+        primal.best = primal.labelling(*_checked_labels(initial_labels, data))
+
+    history: list[CrfStep] = []
+    bound = -np.inf
+    window = data.window
+    for iteration in range(1, config.outer + 1):
+        # A warm start may begin above what the first iteration reaches.
+        bound = max(bound, dual.iterate())
+        u = dual.planes["u"].labels(window.u0)
+        v = dual.planes["v"].labels(window.v0)
+        energy = primal.offer(u, v)
+        step = CrfStep(iteration, bound, energy, time.perf_counter() - start)
+        last = iteration == config.outer or step.gap <= config.gap_tolerance
+        if last and config.rounding == "chains":
+            step = CrfStep(iteration, bound, primal.spread(), time.perf_counter() - start)
+        history.append(step)
+        if callback is not None:
+            callback(step)
+        if last:
+            break
+
+    assert primal.best is not None
+    return CrfResult(
+        u=primal.best.u,
+        v=primal.best.v,
+        energy=step.energy,
+        bound=bound,
+        gap=step.gap,
+        history=tuple(history),
+        slack_u=dual.planes["u"].slack,
+        slack_v=dual.planes["v"].slack,
+        lam_v=dual.planes["v"].lam,
+        scale=arithmetic.scale,
+        window=window,
+    )
+
+
+def _data_term(
+    bits: tuple[Bits | None, Bits | None],
+    phi: tuple[Phi | None, Phi | None],
+    window: Window,
+    config: CrfConfig,
+) -> DataTerm:
+    if all(b is not None for b in bits) and all(p is None for p in phi):
+        return BitsData(*check_bits(*bits), window, config.c_outside)
+    if all(p is not None for p in phi) and all(b is None for b in bits):
+        return PhiData(*check_phi(*phi), window, config.c_outside)
+    raise InputError("solve needs either bits0 and bits1, or phi0 and phi1.")
+
+
+def _primal(data: DataTerm, dual: Dual, weights: Any, config: CrfConfig) -> Primal:
+    edges: dict[Plane, tuple[Volume, Volume, int]] = {
+        name: (plane.edges["horizontal"], plane.edges["vertical"], plane.reach)
+        for name, plane in dual.planes.items()
+    }
+    values = rho(config, max(data.window.du, data.window.dv))
+    return Primal(data, weights, values, edges, config.rounding)
+
+
+def _checked_lam(
+    lam: Volume | None, data: DataTerm, config: CrfConfig, arithmetic: Arithmetic
+) -> Volume | None:
+    if lam is None:
+        return None
+    volume = check_volume(lam, "initial_lam", arithmetic.dtype, (*data.shape, data.window.dv))
+    if arithmetic.dtype is np.float32:
+        volume = np.floor(np.nan_to_num(volume))
+    # The range in which the solver leaves it, and in which nothing can overflow.
+    limit = arithmetic.down(2 * config.tau2)
+    clipped: Volume = np.clip(volume, -limit, limit)
+    return clipped
+
+
+def _checked_labels(labels: tuple[Labels, Labels], data: DataTerm) -> tuple[Labels, Labels]:
+    u = check_volume(labels[0], "initial_labels[0]", np.int16, data.shape)
+    v = check_volume(labels[1], "initial_labels[1]", np.int16, data.shape)
+    for array, count in ((u, data.window.du), (v, data.window.dv)):
+        if array.min() < 0 or array.max() >= count:
+            raise InputError(f"initial_labels must be from 0 to {count - 1} for this window.")
+    return u, v
