@@ -53,9 +53,11 @@ test-native:
 	cmake --build build/native
 	build/native/kernels_test
 
+# Real scenes besides the rendered one: make bench DATA=folder, where folder/sintel-clean is.
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[peers]"
 	$(BIN)/hamflow bench kernels --rounds 6 --json benchmarks/kernels.json
+	$(BIN)/hamflow bench crf $(if $(DATA),--data $(DATA)) --json benchmarks/crf.json
 
 # src/hamflow/_native.pyi from the compiled module; commit the result.
 stubs: $(VENV)/installed-test

@@ -5,24 +5,20 @@
 // within +-C less what two fixed neighbours save, plus a message of at most tau2: within that of
 // chains.inl.
 
-// The costs of all labels u of pixel (x, y), in units of the solver.
-template <class A>
-HAMFLOW_INLINE void label_costs(const BitsPair& p, const FixedCost& cost, std::size_t from,
-                                std::size_t to, int n, typename A::T* out) {
-    const std::uint64_t bits = p.bits0[from];
-    const std::uint64_t* targets = p.bits1 + to;
-    const int step = cost.step, base = cost.base;
-    for (int k = 0; k < n; ++k)
-        out[k] = static_cast<typename A::T>(step * popcount64(bits ^ targets[k]) + base);
+// The costs of n labels of pixel `from`, whose targets begin at `to`, in units of the solver.
+template <class T, class Cost>
+HAMFLOW_INLINE void label_costs(const BitsPair& p, const Cost& cost, std::size_t from,
+                                std::size_t to, int n, T* out) {
+    constexpr int at_once = 128;
+    std::int16_t distances[at_once];
+    const auto step = static_cast<T>(cost.step), base = static_cast<T>(cost.base);
+    for (int begin = 0; begin < n; begin += at_once) {
+        const int count = std::min(at_once, n - begin);
+        row_distances(p.bits0[from], p.bits1 + to + begin, count, distances);
+        for (int k = 0; k < count; ++k)
+            out[begin + k] = static_cast<T>(step * distances[k] + base);
+    }
 }
-template <class A>
-HAMFLOW_INLINE void label_costs(const BitsPair& p, const FloatCost& cost, std::size_t from,
-                                std::size_t to, int n, float* out) {
-    const std::uint64_t bits = p.bits0[from];
-    for (int k = 0; k < n; ++k)
-        out[k] = cost.step * static_cast<float>(popcount64(bits ^ p.bits1[to + k])) + cost.base;
-}
-template <class A>
 HAMFLOW_INLINE void label_costs(const PhiPair& p, const ScaledCost& cost, std::size_t from,
                                 std::size_t to, int n, float* out) {
     for (int k = 0; k < n; ++k)
@@ -77,7 +73,7 @@ class ChainRelabeller {
         if (!inside || !u.covers(d_))
             for (int k = 0; k < d_; ++k) out[k] = static_cast<T>(p_.cost.outside);
         if (inside)
-            label_costs<A>(p_.pair, p_.cost, i, pixel(x + p_.win.u0 + u.lo, y + p_.win.v0 + kv),
+            label_costs(p_.pair, p_.cost, i, pixel(x + p_.win.u0 + u.lo, y + p_.win.v0 + kv),
                            u.hi - u.lo, out + u.lo);
         if (p_.blocks != Blocks::rows) {
             if (x > 0) add_neighbour(p_.u[i - 1], p_.edges.right[i - 1]);

@@ -40,16 +40,6 @@ void best_labels(const T* costs, std::size_t n, int count, int first, std::int16
     });
 }
 
-HAMFLOW_INLINE int popcount64(std::uint64_t x) {
-#if defined(__GNUC__) || defined(__clang__)
-    return __builtin_popcountll(x);
-#else
-    int n = 0;
-    for (; x; x &= x - 1) ++n;
-    return n;
-#endif
-}
-
 // The flow of every pixel with label v_labels[pixel] and the best u there. costs_of(i, j, n, out)
 // writes the costs of pixel i and the n targets from j on.
 template <class T, class CostsOf>

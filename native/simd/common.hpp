@@ -78,6 +78,16 @@ HAMFLOW_INLINE int round_up(int n, int multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
+HAMFLOW_INLINE int popcount64(std::uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_popcountll(x);
+#else
+    int n = 0;
+    for (; x; x &= x - 1) ++n;
+    return n;
+#endif
+}
+
 HAMFLOW_INLINE std::int16_t saturate16(int x) {
     return static_cast<std::int16_t>(x < -32768 ? -32768 : (x > 32767 ? 32767 : x));
 }

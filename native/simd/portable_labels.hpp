@@ -123,5 +123,11 @@ struct Labels32 : LabelLoops<float, 4> {
     static T twice(T x) { return 2 * x; }
 };
 
+// Hamming distances of one descriptor to n others.
+inline void row_distances(std::uint64_t bits, const std::uint64_t* targets, int n,
+                          std::int16_t* out) {
+    for (int k = 0; k < n; ++k) out[k] = static_cast<std::int16_t>(popcount64(bits ^ targets[k]));
+}
+
 }  // namespace portable
 }  // namespace hamflow

@@ -493,7 +493,7 @@ std::vector<ChainCase> make_chain_cases(bool quick) {
                                   (flags & 4) != 0,
                                   (flags & 8) == 0,
                                   r.next()};
-                const bool chosen = !quick || r.below(4) == 0;
+                const bool chosen = !quick || r.below(2) == 0;
                 if (chosen && c.steps() <= limit) cases.push_back(c);
             }
         }

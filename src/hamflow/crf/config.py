@@ -25,9 +25,13 @@ class CrfConfig:
     alpha : float
         How fast the weight of an edge falls with the contrast across it:
         ``w = exp(-alpha · mean over channels of |I_i - I_j|)``, intensities from 0 to 1.
-    tau1, tau2, delta : float
-        ρ is 0 for equal labels, `tau1` for neighbouring ones, and `tau2` from a distance of `delta`
-        (at least 2) on; between them it is linear.
+    tau1 : float
+        ρ of neighbouring labels; that of equal ones is 0.
+    tau2 : float
+        ρ of labels that are far apart.
+    delta : float
+        How far that is: from a distance of `delta` (at least 2) on ρ is `tau2`, and between 1 and
+        `delta` it is linear.
     outer : int
         How often both planes are solved, with one message from each to the other.
     inner : int
