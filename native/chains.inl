@@ -337,8 +337,10 @@ template <class A>
 typename A::Sum chain_pass(const ChainPass<typename A::T, typename A::Share>& pass) {
     if (pass.reach > 1) return run_chains<A, false, 0>(pass);
     // The usual numbers of labels get loops of fixed length.
-    if (pass.d == 128) return run_chains<A, true, 128 / A::width>(pass);
-    if (pass.d == 64) return run_chains<A, true, 64 / A::width>(pass);
+    if constexpr (A::unrolled) {
+        if (pass.d == 128) return run_chains<A, true, 128 / A::width>(pass);
+        if (pass.d == 64) return run_chains<A, true, 64 / A::width>(pass);
+    }
     return run_chains<A, true, 0>(pass);
 }
 

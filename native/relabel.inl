@@ -186,8 +186,8 @@ template <class A, class Problem>
 void relabel(const Problem& problem) {
     if (problem.edges.reach > 1)
         run_relabel<A, false, 0>(problem);
-    else if (problem.win.du == 128)
-        run_relabel<A, true, 128 / A::width>(problem);
+    else if (A::unrolled && problem.win.du == 128)
+        run_relabel<A, true, A::unrolled ? 128 / A::width : 0>(problem);
     else
         run_relabel<A, true, 0>(problem);
 }

@@ -19,6 +19,7 @@ struct Labels16 {
     static constexpr int width = 32;
     static constexpr T big = 32767, lowest = -32768;
     static constexpr Share nothing = 0;
+    static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return _mm512_loadu_si512(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { _mm512_storeu_si512(p, v); }
     static HAMFLOW_INLINE V set1(T x) { return _mm512_set1_epi16(x); }
@@ -67,6 +68,7 @@ struct Labels32 {
     static constexpr int width = 16;
     static constexpr T big = 1e9f, lowest = -1e9f;
     static constexpr Share nothing = 0;
+    static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return _mm512_loadu_ps(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { _mm512_storeu_ps(p, v); }
     static HAMFLOW_INLINE V set1(T x) { return _mm512_set1_ps(x); }

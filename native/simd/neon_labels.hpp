@@ -19,6 +19,7 @@ struct Labels16 {
     static constexpr int width = 8;
     static constexpr T big = 32767, lowest = -32768;
     static constexpr Share nothing = 0;
+    static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return vld1q_s16(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { vst1q_s16(p, v); }
     static HAMFLOW_INLINE V set1(T x) { return vdupq_n_s16(x); }
@@ -58,6 +59,7 @@ struct Labels32 {
     static constexpr int width = 4;
     static constexpr T big = 1e9f, lowest = -1e9f;
     static constexpr Share nothing = 0;
+    static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return vld1q_f32(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { vst1q_f32(p, v); }
     static HAMFLOW_INLINE V set1(T x) { return vdupq_n_f32(x); }

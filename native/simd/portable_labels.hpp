@@ -76,6 +76,7 @@ struct Labels16 : LabelLoops<std::int16_t, 8> {
     using Sum = std::int64_t;
     static constexpr T big = 32767, lowest = -32768;
     static constexpr Share nothing = 0;
+    static constexpr bool unrolled = false;  // GCC takes minutes for arrays
     // Differences of large values wrap around, and `times` takes them as unsigned.
     static HAMFLOW_INLINE V add(V a, V b) {
         return map(a, b, [](T x, T y) { return std::uint16_t(x + y); });
@@ -105,6 +106,7 @@ struct Labels32 : LabelLoops<float, 4> {
     using Sum = double;
     static constexpr T big = 1e9f, lowest = -1e9f;
     static constexpr Share nothing = 0;
+    static constexpr bool unrolled = false;  // GCC takes minutes for arrays
     static HAMFLOW_INLINE V add(V a, V b) {
         return map(a, b, [](T x, T y) { return x + y; });
     }
