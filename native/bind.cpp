@@ -513,8 +513,8 @@ NB_MODULE(_native, m) {
           out("grad_phi0"), out("grad_phi1"));
     const auto chains = [&](auto function) {
         m.def("chain_pass", function, out("lam"), out("hold"), out("s").none(),
-              nb::arg("edges").noconvert(), nb::arg("shares").none(), nb::arg("vertical"),
-              nb::arg("reverse"), nb::arg("reach"));
+              nb::arg("edges").noconvert(), nb::arg("shares").noconvert().none(),
+              nb::arg("vertical"), nb::arg("reverse"), nb::arg("reach"));
     };
     chains(chain_pass<std::int16_t, std::uint16_t>);
     chains(chain_pass<float, float>);

@@ -143,7 +143,6 @@ class ChainRelabeller {
                 best = k;
                 value = static_cast<T>(f[k] + r);
             }
-            if (r >= e.cap) break;
         }
         return low_[i] + e.cap < value ? best_of(i, best) : best;
     }

@@ -63,7 +63,9 @@ def test_pair(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert code == 0
     flow = hamflow.read_flow(flow_file)
     images = [hamflow.read_image(path) for path in frames]
-    assert (flow == local_flow(*images, 16)).all()
+    bits0, bits1 = (hamflow.pair_bits(image) for image in images)
+    result = hamflow.crf.solve(bits0=bits0, bits1=bits1, image=images[0], window=16)
+    assert (flow == result.flow).all()
     assert (flow[10:30, 10:35] == (3, 0)).all()
     scale = float(np.percentile(np.linalg.norm(flow, axis=2), 95))
     colours = hamflow.flow_to_color(flow, max_flow=scale)
@@ -71,7 +73,31 @@ def test_pair(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> N
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "50×40 pixels, 16×16 displacements" in printed.out
+    assert f"duality gap {result.gap:.2%}" in printed.out
     assert str(flow_file) in printed.out.replace("\n", "")
+
+
+def test_pair_local(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = [str(path) for path in frames]
+    file = out / "f.flo"
+    assert main(["pair", *args, "-o", str(file), "--window", "16", "--model", "local"]) == 0
+    images = [hamflow.read_image(path) for path in frames]
+    assert (hamflow.read_flow(file) == local_flow(*images, 16)).all()
+    assert "gap" not in capsys.readouterr().out
+
+
+def test_pair_plot(frames: Files, out: Path) -> None:
+    args = ["pair", *map(str, frames), "-o", str(out / "f.flo"), "--window", "16"]
+    assert main([*args, "--plot", str(out / "c.svg"), "--crf.outer", "2"]) == 0
+    assert b"<svg" in (out / "c.svg").read_bytes()
+
+
+def test_pair_plot_needs_the_joint_model(
+    frames: Files, out: Path, fails: Callable[..., str]
+) -> None:
+    plot = ("--plot", out / "c.png", "--model", "local")
+    assert "--plot" in fails("pair", *frames, "-o", out / "f.flo", *plot)
+    assert os.listdir(out) == []
 
 
 def test_rectangular_window(frames: Files, out: Path) -> None:
@@ -139,7 +165,7 @@ def test_interrupt(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_native, "min_projection", interrupted)
+    monkeypatch.setattr(_native, "chain_pass", interrupted)
     args = [str(path) for path in frames]
     assert main(["pair", *args, "-o", str(out / "f.flo")]) == 130
     assert capsys.readouterr().err == "hamflow: Interrupted.\n"

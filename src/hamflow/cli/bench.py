@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,29 +55,53 @@ def bench_kernels(
     rounds
         Repetitions, of which the best counts.
     """
+    check_bench(width, height, d, rounds)
+    if json is not None:
+        check_writable(json)
+    console = Console(markup=False)
+    report = measure(
+        console,
+        kernels.steps(rounds),
+        lambda progress: kernels.run(width, height, d, rounds, progress),
+    )
+    for table in _tables(report):
+        console.print(table)
+    if json is not None:
+        write_json(json, report)
+        console.print(f"Wrote {json}", highlight=False, soft_wrap=True)
+
+
+def check_bench(width: int, height: int, d: int, rounds: int) -> None:
+    """Raise at once where nothing can be measured."""
     if min(width, height, rounds) < 1 or d < 8 or d % 8 or 2 * d > MAX_LABELS:
         raise InputError(
             f"The sizes and rounds must be positive, and D a multiple of 8 up to {MAX_LABELS // 2}."
         )
     if get_isa() == "reference":
         raise InputError("The level 'reference' has no benchmark; choose another with HAMFLOW_ISA.")
-    if json is not None:
-        check_writable(json)
-    console = Console(markup=False)
+
+
+def measure(
+    console: Console, steps: int, run: Callable[[Callable[[str], None]], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what `run` finds, with a bar that moves on as it names its steps."""
     columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
-    with Progress(TextColumn("{task.description:32}"), *columns, console=console) as bar:
-        task = bar.add_task("descriptors", total=kernels.steps(rounds))
+    with Progress(TextColumn("{task.description:36}"), *columns, console=console) as bar:
+        task = bar.add_task("descriptors", total=steps)
+        report = run(lambda step: bar.update(task, description=step, advance=1))
+        bar.update(task, description="done", completed=steps)
+    return report
 
-        def progress(step: str) -> None:
-            bar.update(task, description=step, advance=1)
 
-        report = kernels.run(width, height, d, rounds, progress)
-        bar.update(task, description="done", completed=kernels.steps(rounds))
-    for table in _tables(report):
-        console.print(table)
-    if json is not None:
-        _write_json(json, report)
-        console.print(f"Wrote {json}", highlight=False, soft_wrap=True)
+def mark(reached: bool) -> str:
+    """Return the verdict on a bar."""
+    return "reached" if reached else "missed"
+
+
+def write_json(path: Path, report: dict[str, Any]) -> None:
+    """Write every figure."""
+    with atomic_write(path) as file:
+        file.write((json.dumps(report, indent=2) + "\n").encode())
 
 
 def _tables(report: dict[str, Any]) -> list[Table]:
@@ -109,7 +134,7 @@ def _tables(report: dict[str, Any]) -> list[Table]:
         bar, reached = _judge(name, value, where["level"])
         ratios.add_row(name, f"{value:.2f}", bar, reached)
     for name, value in report["growth"].items():
-        ratios.add_row(name, f"{value:.2f}", "<= 4.4", _mark(value <= 4.4))
+        ratios.add_row(name, f"{value:.2f}", "<= 4.4", mark(value <= 4.4))
 
     memory = Table("memory beyond inputs and outputs", "MB")
     for group in ("extra bytes", "extra bytes by d"):
@@ -122,13 +147,4 @@ def _judge(name: str, value: float, level: str) -> tuple[str, str]:
     if name not in BARS:
         return "", ""
     sign, bar = BARS[name].get(level, BARS[name][""])
-    return f"{sign} {bar:g}", _mark(value >= bar if sign == ">=" else value <= bar)
-
-
-def _mark(reached: bool) -> str:
-    return "reached" if reached else "missed"
-
-
-def _write_json(path: Path, report: dict[str, Any]) -> None:
-    with atomic_write(path) as file:
-        file.write((json.dumps(report, indent=2) + "\n").encode())
+    return f"{sign} {bar:g}", mark(value >= bar if sign == ">=" else value <= bar)

@@ -13,7 +13,11 @@ import hamflow
 from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
 # The extras of pyproject.toml and the modules that each brings.
-EXTRAS = {"peers": ("faiss", "cv2"), "test": ("flow_vis", "hypothesis", "mypy", "pytest", "ruff")}
+EXTRAS = {
+    "peers": ("faiss", "cv2"),
+    "plot": ("matplotlib",),
+    "test": ("flow_vis", "hypothesis", "matplotlib", "mypy", "pytest", "ruff"),
+}
 
 
 def model_files() -> list[Path]:

@@ -28,6 +28,7 @@ def pair(
     image0: tyro.conf.Positional[Path],
     image1: tyro.conf.Positional[Path],
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+    *,
     viz: Path | None = None,
     plot: Path | None = None,
     window: str = "128",
@@ -124,7 +125,10 @@ def _solve(
         TextColumn("{task.fields[gap]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task("descriptors", total=config.outer, gap="")
         bits0, bits1 = pair_bits(first), pair_bits(second)
         bar.update(task, description="joint model")

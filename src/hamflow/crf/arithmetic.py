@@ -93,4 +93,6 @@ def reach(config: CrfConfig, labels: int) -> int:
 
 
 def _finest_exponent(dtype: type[np.generic], extent: float) -> int:
+    if extent == 0:
+        return _FINEST[dtype]
     return min(_FINEST[dtype], math.floor(math.log2(_RANGES[dtype] / extent)))

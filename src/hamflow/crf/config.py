@@ -13,6 +13,8 @@ Minorant = Literal["sequential", "hierarchical"]
 Rounding = Literal["argmin", "icm", "chains"]
 ArithmeticName = Literal["auto", "int16", "float32"]
 
+_LARGEST = 1e5
+
 
 @dataclass(frozen=True)
 class CrfConfig:
@@ -76,6 +78,12 @@ class CrfConfig:
         for name in ("alpha", "tau1", "gap_tolerance"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative, but is {getattr(self, name)}.")
+        for name in ("c_outside", "tau2"):
+            # A unit of cost is then at least one unit of the solver, in float32 too.
+            if abs(getattr(self, name)) > _LARGEST:
+                raise InputError(
+                    f"{name} must be within ±{_LARGEST:g}, but is {getattr(self, name)}."
+                )
         if self.tau2 < self.tau1:
             raise InputError(f"tau2 must be at least tau1, but {self.tau2} < {self.tau1}.")
         if self.delta < 2:

@@ -101,7 +101,8 @@ class Dual:
             "v": PlaneDual(data.shape, window.dv, config, arithmetic, weights),
         }
         self._start: Direction = "horizontal"
-        if initial_lam is not None:
+        # A plane that is never solved has to keep its zeros: nothing would account for others.
+        if initial_lam is not None and min(window.du, window.dv) > 1:
             self.planes["v"].lam[:] = initial_lam
 
     def iterate(self) -> float:

@@ -34,7 +34,7 @@ def edge_weights(image: ArrayLike, alpha: float) -> tuple[Weights, Weights]:
     right, down = (np.zeros(pixels.shape[:2], np.float32) for _ in range(2))
     for weights, axis in ((right[:, :-1], 1), (down[:-1], 0)):
         contrast = np.abs(np.diff(pixels, axis=axis)).mean(axis=2)
-        weights[:] = np.exp(-np.float32(alpha) * contrast)
+        weights[:] = np.exp(-alpha * contrast.astype(np.float64))
     return right, down
 
 

@@ -243,4 +243,4 @@ def _checked_labels(labels: tuple[Labels, Labels], data: DataTerm) -> tuple[Labe
     for array, count in ((u, data.window.du), (v, data.window.dv)):
         if array.min() < 0 or array.max() >= count:
             raise InputError(f"initial_labels must be from 0 to {count - 1} for this window.")
-    return u, v
+    return u.copy(), v.copy()  # the result may be these, and the caller's are his own

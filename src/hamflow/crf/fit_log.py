@@ -1,0 +1,115 @@
+"""What a fit has evaluated, line by line in a file, so that it can be continued."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from hamflow.errors import FileError
+from hamflow.io._atomic import atomic_write, check_writable
+
+Record = dict[str, Any]
+
+
+class FitLog:
+    """A file in the format JSON Lines: first the settings, then each evaluated point.
+
+    The file is made with the first point, and each point is on the disk before the next one is
+    evaluated. A last line that was cut off is dropped when the file is read.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    resume : bool
+        Whether to keep what it holds.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    known : tuple of dict
+        The points that the file holds.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written, or holds something else, or holds points that `resume` does
+        not ask to keep.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, resume: bool) -> None:
+        self.path = Path(path)
+        check_writable(self.path)
+        lines = self._read() if self.path.exists() else []
+        if lines and not resume:
+            raise FileError(
+                f"{self.path}: holds the points of an earlier fit already; resume that fit, "
+                "choose another file, or remove it."
+            )
+        self._settings: Record | None = lines[0] if lines else None
+        self.known: tuple[Record, ...] = tuple(lines[1:])
+        # Points may only be appended to a complete line.
+        self._clean = False
+
+    def use(self, settings: Record) -> None:
+        """Write points of these settings from now on.
+
+        Raises
+        ------
+        FileError
+            If the points in the file were evaluated with others.
+        """
+        # As they come back from a file: lists for tuples.
+        settings = json.loads(json.dumps(settings))
+        old = self._settings
+        if old is not None and old != settings:
+            different = sorted(k for k in {*old, *settings} if old.get(k) != settings.get(k))
+            raise FileError(
+                f"{self.path}: holds points of a fit with other {', '.join(different)}, which "
+                "cannot be compared; use the same again, or choose another file."
+            )
+        self._settings = settings
+
+    def append(self, point: Record) -> None:
+        """Add a point to the file.
+
+        Raises
+        ------
+        FileError
+            If it cannot be written.
+        """
+        if not self._clean:
+            with atomic_write(self.path) as file:
+                file.writelines(_line(record) for record in (self._settings, *self.known))
+            self._clean = True
+        try:
+            with open(self.path, "ab") as file:
+                file.write(_line(point))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise FileError(
+                f"{self.path}: cannot be written ({error.strerror}); what it holds can be resumed."
+            ) from error
+
+    def _read(self) -> list[Record]:
+        try:
+            text = self.path.read_bytes()
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be read ({error.strerror}).") from error
+        complete = text[: text.rfind(b"\n") + 1].splitlines()
+        try:
+            records = [json.loads(line) for line in complete]
+        except ValueError:
+            records = [None]
+        # Whatever else the user may have named by mistake must not be overwritten.
+        if not all(isinstance(record, dict) for record in records) or (text and not records):
+            raise FileError(f"{self.path}: is not the log of a fit; choose another file.")
+        return cast("list[Record]", records)
+
+
+def _line(record: Record | None) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
