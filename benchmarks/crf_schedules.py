@@ -40,7 +40,8 @@ SCHEDULES = {
     "2×4 icm": {"outer": 2, "inner": 4, "rounding": "icm"},
     PAPER: {"outer": 5, "inner": 8, "rounding": "argmin"},
     "2×4 hierarchical": {"outer": 2, "inner": 4, "minorant": "hierarchical"},
-    "default": None,
+    "3×3, stopped at .3 %": {"outer": 3, "inner": 3, "gap_tolerance": 0.003},
+    "2×4, stopped at .3 % (default)": {"outer": 2, "inner": 4, "gap_tolerance": 0.003},
 }
 FIELDS = ("pair", "scale", "d", "schedule", "iterations", "seconds", "qq", "gap", "epe", "fl")
 
@@ -72,9 +73,7 @@ def _measure(pairs: FolderDataset) -> Iterator[dict[str, object]]:
             wta = _errors(projection.wta(), pair, factor)
             yield base | {"schedule": "WTA", "iterations": 0, "seconds": f"{qq:.4f}"} | wta
             for name, parameters in SCHEDULES.items():
-                config = crf.CrfConfig()
-                if parameters is not None:
-                    config = crf.CrfConfig(**{"gap_tolerance": 0.0} | parameters)
+                config = crf.CrfConfig(**{"gap_tolerance": 0.0} | parameters)
                 start = time.perf_counter()
                 result = crf.solve(
                     bits0=bits0, bits1=bits1, image=image0, window=window, config=config

@@ -250,6 +250,11 @@ void scatter(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, In<std::i
     });
 }
 
+void expect_reach(int reach) {
+    if (reach < 1 || reach > max_labels || (reach & (reach - 1)))
+        throw nb::value_error("reach: a power of two up to 4096");
+}
+
 // One pass over a plane; the sum of the chains' minima comes back.
 template <class T, class Share>
 auto chain_pass(Out<T, 3> lam, Out<T, 3> hold, Maybe<Out<T, 3>> s, In<T, 3> edges,
@@ -273,8 +278,7 @@ auto chain_pass(Out<T, 3> lam, Out<T, 3> hold, Maybe<Out<T, 3>> s, In<T, 3> edge
     if (s) expect_shape(*s, "s", {h, w, d});
     expect_shape(edges, "edges", {h, w, 3});
     if (shares) expect_shape(*shares, "shares", {(vertical ? h : w) - 1});
-    if (reach < 1 || reach > max_labels || (reach & (reach - 1)))
-        throw nb::value_error("reach: a power of two up to 4096");
+    expect_reach(reach);
     std::conditional_t<std::is_same_v<T, float>, double, std::int64_t> bound = 0;
     without_gil([&] {
         if constexpr (std::is_same_v<T, float>)
@@ -303,7 +307,7 @@ Edges<T> edges_of(const In<T, 3>& right, const In<T, 3>& down, int reach, int h,
     const auto rows = static_cast<std::size_t>(h), columns = static_cast<std::size_t>(w);
     expect_shape(right, "right", {rows, columns, 3});
     expect_shape(down, "down", {rows, columns, 3});
-    if (reach < 1 || reach > max_labels) throw nb::value_error("reach: 1 to 4096");
+    expect_reach(reach);
     return {reinterpret_cast<const EdgeCost<T>*>(right.data()),
             reinterpret_cast<const EdgeCost<T>*>(down.data()), reach};
 }
@@ -347,7 +351,8 @@ void relabel_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window,
     without_gil([&] { active_kernels().relabel_phi(problem); });
 }
 
-void fuse_labels(In<float, 2> right, In<float, 2> down, In<double, 1> rho, const std::string& blocks,
+void fuse_labels(In<float, 2> right, In<float, 2> down, In<double, 1> rho,
+                 const std::string& blocks,
                  Out<std::int16_t, 2> u, Out<std::int16_t, 2> v, Out<double, 2> data,
                  In<std::int16_t, 2> other_u, In<std::int16_t, 2> other_v,
                  In<double, 2> other_data) {
@@ -364,6 +369,7 @@ void fuse_labels(In<float, 2> right, In<float, 2> down, In<double, 1> rho, const
                         u.data(),       v.data(),       data.data(),  other_u.data(),
                         other_v.data(), other_data.data()};
     const Blocks lines = blocks_of(blocks);
+    if (lines == Blocks::pixels) throw nb::value_error("blocks: 'rows' or 'columns'");
     without_gil([&] { fuse(fusion, lines); });
 }
 

@@ -78,7 +78,8 @@ class PaddedRows {
 
 // A message's neighbours: min over 1 <= |t| <= reach of in[k + t] + first + slope (|t| - 1). With
 // reach 1 (the two-level rho) they are shifted out of three vectors at hand: a load of in[k - 1]
-// or in[k + 1] would have to wait for two stores, as the row has just been written. A larger reach, a power of two, is built up by doubling.
+// or in[k + 1] would have to wait for two stores, as the row has just been written. A larger
+// reach, a power of two, is built up by doubling.
 template <class A, bool two_level, int fixed>
 class Neighbours {
     using T = typename A::T;

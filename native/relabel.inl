@@ -2,8 +2,8 @@
 // the joint energy while v and the rows above and below stay as they are.
 //
 // Data costs are computed on the way from the descriptors, so no volume is read. Range: costs
-// within +-C less what two fixed neighbours save, plus a message of at most tau2: within that of
-// chains.inl.
+// within +-C less what up to four fixed neighbours save, plus a message of at most tau2: within
+// that of chains.inl.
 
 // The costs of n labels of pixel `from`, whose targets begin at `to`, in units of the solver.
 template <class T, class Cost>
@@ -86,6 +86,8 @@ class ChainRelabeller {
     }
     // w rho(k - label) less its cap, which is the same for all k.
     HAMFLOW_INLINE void add_neighbour(int label, const EdgeCost<T>& e) {
+        // Checked before the call, but another thread of the caller's may write to the labels.
+        if (label < 0 || label >= d_) return;
         unary_[label] -= e.cap;
         for (int t = 1; t <= p_.edges.reach; ++t) {
             const T saved = e.cap - rho(e, t);
@@ -128,7 +130,7 @@ class ChainRelabeller {
     // displacement.
     int best_of(int i, int old) {
         const T* f = f_.row(i);
-        if (f[old] == low_[i]) return old;
+        if (old >= 0 && old < d_ && f[old] == low_[i]) return old;
         return nearest_label(d_, p_.win.u0, [&](int k) { return f[k] == low_[i]; });
     }
     // The best label of node i if node i + 1 has `next`: near to it, or else any.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import hamflow
 from _crf_reference import (
     SEEDS,
     ArrayData,
@@ -25,6 +26,7 @@ from _crf_reference import (
     tiny_problems,
     with_phi,
 )
+from _problems import at_level
 from hamflow.crf import CrfResult
 
 LP = 1e-6
@@ -96,6 +98,28 @@ def test_bound_and_energy_of_floats(problem: Problem, seed: int, m: int) -> None
     exact = problem.dual(ArrayData(problem.costs(), problem.window))
     bound = max(exact.iterate() for _ in result.history)
     assert result.bound == pytest.approx(bound, abs=1e-3 * problem.image[..., 0].size)
+
+
+@pytest.mark.parametrize("to", ["u", "v"])
+@pytest.mark.parametrize("m", [3, 64, 300])
+def test_messages_of_floats_are_rounded_down(m: int, to: Any) -> None:
+    rng = np.random.default_rng(m)
+    problem = with_phi(random_problem(rng, (15, 20), (-4, 8, -3, 7)), rng, m)
+    data, scale = problem.data(), problem.arithmetic().scale
+    data.use(problem.arithmetic())
+    window = problem.window
+    senders, receivers = (window.dv, window.du) if to == "u" else (window.du, window.dv)
+    lam = rng.integers(-500_000, 500_000, (15, 20, senders)).astype(np.float32)
+    sent = lam.astype(np.float64)
+    sent = sent[:, :, None, :] if to == "u" else sent[:, :, :, None]
+    exact = (problem.costs() * scale - sent).min(axis=3 if to == "u" else 2)
+    for level in ("reference", *hamflow.isa_levels()):
+        out = np.empty((15, 20, receivers), np.float32)
+        at_level(level, lambda out=out: data.message(to, lam, out))
+        assert (out == np.floor(out)).all()
+        # Some units further down than need be, so that it holds for any order of the sums.
+        assert (out <= exact).all()
+        assert (out >= exact - 3 - (m + 2) * 2.0**-23 * data.largest * scale).all()
 
 
 @settings(max_examples=30)

@@ -115,9 +115,13 @@ struct Labels32 : LabelLoops<float, 4> {
         return map(a, b, [](T x, T y) { return x - y; });
     }
     static HAMFLOW_INLINE V share_of(Share g) { return set1(g); }
-    // Rounded down, which for what is not negative is cutting off: an int is large enough.
+    // Rounded down, which for what is not negative is cutting off; the solver's values fit an int.
     static HAMFLOW_INLINE V times(V a, V g) {
-        return map(a, g, [](T x, T y) { return static_cast<std::int32_t>(x * y); });
+        return map(a, g, [](T x, T y) {
+            const T product = x * y;
+            const bool fits = product >= 0 && product < 2e9f;
+            return fits ? static_cast<T>(static_cast<std::int32_t>(product)) : product;
+        });
     }
     static Share share(int part, int of) {
         return static_cast<Share>(part) / static_cast<Share>(of);

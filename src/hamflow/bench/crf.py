@@ -301,8 +301,12 @@ class _Passes:
         data = BitsData(*case.bits, Window.of(d), config.c_outside)
         arithmetic = Arithmetic.choose(config, data.largest, floats=False)
         data.use(arithmetic)
-        weights = edge_weights(case.image, config.alpha)
-        self._plane = PlaneDual(data.shape, d, config, arithmetic, weights)
+        right, down = edge_weights(case.image, config.alpha)
+        edges: dict[Direction, NDArray[Any]] = {
+            "horizontal": arithmetic.edges(right, config),
+            "vertical": arithmetic.edges(down, config),
+        }
+        self._plane = PlaneDual(data.shape, d, config, arithmetic, edges)
         data.message("u", np.zeros_like(self._plane.lam), self._plane.lam)
 
     @property

@@ -218,7 +218,7 @@ def _judged(report: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     for name, entry in report["default schedule"].items():
         yield at_most(f"gap, {_short(name)}", entry["gap"], BAR_GAP, "{:.2%}")
     for name, entry in report["passes"].items():
-        if name.startswith("int16") and "final" not in name:
+        if name.startswith("int16"):
             share = entry["share of copy"]
             yield (
                 f"pass / copy, {name}",

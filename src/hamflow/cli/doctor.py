@@ -16,7 +16,7 @@ from hamflow._runtime import get_isa, get_num_threads, isa_levels
 EXTRAS = {
     "peers": ("faiss", "cv2"),
     "plot": ("matplotlib",),
-    "test": ("flow_vis", "hypothesis", "matplotlib", "mypy", "pytest", "ruff"),
+    "test": ("flow_vis", "hypothesis", "matplotlib", "mypy", "pytest", "ruff", "scipy"),
 }
 
 

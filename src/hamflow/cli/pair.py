@@ -33,6 +33,7 @@ def pair(
     plot: Path | None = None,
     window: str = "128",
     model: Literal["joint", "local"] = "joint",
+    crf_file: Path | None = None,
     crf_config: Annotated[crf.CrfConfig, tyro.conf.arg(name="crf")] = crf.CrfConfig(),  # noqa: B008
 ) -> None:
     """Compute the flow from one image to another, in whole pixels.
@@ -59,28 +60,33 @@ def pair(
         Displacements to look at: D for the square -D/2..D/2-1, or u0,du,v0,dv.
     model
         'joint', or 'local': each pixel on its own, the winner takes all; quicker and much worse.
+    crf_file
+        Parameters of the joint model in a TOML file, as 'hamflow fit-crf' writes them; they come
+        before those given as options.
     crf_config
         Parameters of the joint model.
     """
     win = parse_window(window)
+    config = crf_config if crf_file is None else crf_config.updated(crf_file)
     _check_outputs(output, viz, plot, model)
     first, second = read_image(image0), read_image(image1)
     console = Console(soft_wrap=True, markup=False)
     start = time.perf_counter()
     if model == "local":
         flow, said = local_flow(first, second, win), ""
+        history: tuple[crf.CrfStep, ...] = ()
     else:
-        result = _solve(first, second, win, crf_config)
-        flow = result.flow
-        said = f", duality gap {result.gap:.2%} after {len(result.history)} iterations"
-        if plot is not None:
-            crf.plot_convergence(result.history, plot)
+        result = _solve(first, second, win, config)
+        flow, history = result.flow, result.history
+        said = f", duality gap {result.gap:.2%} after {len(history)} iterations"
     seconds = time.perf_counter() - start
     write_flow(output, flow)
     if viz is not None:
         # Single pixels that matched far away would set the scale and wash all others out.
         longest = float(np.percentile(np.linalg.norm(flow, axis=2), 95))
         write_image(viz, flow_to_color(flow, max_flow=max(1.0, longest)))
+    if plot is not None:
+        crf.plot_convergence(history, plot)
     height, width = flow.shape[:2]
     console.print(
         f"{width}×{height} pixels, {win.du}×{win.dv} displacements, {seconds:.2f} s{said}: "

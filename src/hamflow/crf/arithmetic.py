@@ -1,6 +1,6 @@
 """In what units the solver computes: int16 fixed point, or whole numbers held in float32.
 
-Both are exact, so the bound is monotone to the last bit, and it is a bound of the unrounded
+Both are exact: with bits the bound is monotone to the last bit. And it is a bound of the unrounded
 energy, as every rounding is downwards.
 """
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
+import os
+import tomllib
+from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
-from hamflow.errors import InputError
+from hamflow.errors import FileError, InputError
 
 Minorant = Literal["sequential", "hierarchical"]
 Rounding = Literal["argmin", "icm", "chains"]
 ArithmeticName = Literal["auto", "int16", "float32"]
 
-_LARGEST = 1e5
+_LARGEST = 5e5
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class CrfConfig:
     inner : int
         Passes over a plane for each message: 2 · `inner` - 1, along rows and columns in turn.
     gap_tolerance : float
-        Stop as soon as the relative duality gap is at most this; 0 never stops early.
+        Stop as soon as the relative duality gap is at most this; 0 stops early only where the
+        optimum is proven.
     kappa : float
         Least share, from 0 to 1, of what an edge decides that a node keeps in the sequential
         minorant.
@@ -64,8 +67,8 @@ class CrfConfig:
     tau1: float = 0.25
     tau2: float = 25.0
     delta: float = 2.0
-    outer: int = 3
-    inner: int = 3
+    outer: int = 2
+    inner: int = 4
     gap_tolerance: float = 0.003
     kappa: float = 0.2
     minorant: Minorant = "sequential"
@@ -79,7 +82,7 @@ class CrfConfig:
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative, but is {getattr(self, name)}.")
         for name in ("c_outside", "tau2"):
-            # A unit of cost is then at least one unit of the solver, in float32 too.
+            # With bits a unit of cost is then at least one unit of the solver, in float32 too.
             if abs(getattr(self, name)) > _LARGEST:
                 raise InputError(
                     f"{name} must be within ±{_LARGEST:g}, but is {getattr(self, name)}."
@@ -106,8 +109,31 @@ class CrfConfig:
 
     @classmethod
     def paper(cls) -> CrfConfig:
-        """Return the paper's parameters and schedule: 5×8, no early stop, labels by argmin."""
+        """Return the paper's parameters and schedule: 5×8, labels by argmin, no tolerance."""
         return cls(outer=5, inner=8, gap_tolerance=0.0, rounding="argmin")
+
+    def updated(self, path: str | os.PathLike[str]) -> CrfConfig:
+        """Return this with the parameters that a TOML file gives.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be read, is not TOML, or has something else in it.
+        """
+        name = os.fspath(path)
+        try:
+            with open(path, "rb") as file:
+                values = tomllib.load(file)
+            return replace(self, **values)
+        except OSError as trouble:
+            raise FileError(f"{name}: cannot be read ({trouble.strerror}).") from trouble
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as trouble:
+            raise FileError(f"{name}: is not TOML ({trouble}).") from trouble
+        except TypeError:
+            known = ", ".join(field.name for field in fields(self))
+            raise FileError(f"{name}: may hold only {known}.") from None
+        except InputError as trouble:
+            raise FileError(f"{name}: {trouble}") from trouble
 
 
 def _finite(name: str, value: object) -> float:

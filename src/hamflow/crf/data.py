@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -108,6 +109,11 @@ class PhiData:
         self._product = 1.001 * norms[0] * norms[1]
         self.largest = max(self._product, abs(c_outside))
 
+    @cached_property
+    def _turned(self) -> tuple[Phi, Phi]:
+        """Both fields with rows and columns exchanged, made when the first move needs them."""
+        return _turned(self._phi[0]), _turned(self._phi[1])
+
     def use(self, arithmetic: Arithmetic) -> None:
         """Compute messages and moves in this arithmetic from now on."""
         phi0, phi1 = self._phi
@@ -145,9 +151,16 @@ class PhiData:
         else:
             window, blocks = _turned_window(self.window), _TURNED_BLOCKS[blocks]
             new = _turned(v)
-            turned = (_turned(self._phi[0]), _turned(self._phi[1]))
             _native.relabel_phi(
-                *turned, window, cost, _turned(down), _turned(right), reach, blocks, _turned(u), new
+                *self._turned,
+                window,
+                cost,
+                _turned(down),
+                _turned(right),
+                reach,
+                blocks,
+                _turned(u),
+                new,
             )
             v[:] = new.T
 

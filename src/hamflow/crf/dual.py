@@ -28,7 +28,7 @@ class PlaneDual:
         count: int,
         config: CrfConfig,
         arithmetic: Arithmetic,
-        weights: tuple[Weights, Weights],
+        edges: dict[Direction, Volume],
     ) -> None:
         volume = (*shape, count)
         self.lam = np.zeros(volume, arithmetic.dtype)
@@ -37,8 +37,7 @@ class PlaneDual:
         self._hold = np.zeros(volume, arithmetic.dtype)
         self._arithmetic = arithmetic
         self.reach = reach(config, count)
-        right, down = (arithmetic.edges(w, config) for w in weights)
-        self.edges = {"horizontal": right, "vertical": down}
+        self.edges = edges
         self._shares = {
             "horizontal": arithmetic.shares(config, shape[1]),
             "vertical": arithmetic.shares(config, shape[0]),
@@ -96,9 +95,11 @@ class Dual:
         window = data.window
         self._data = data
         self._config = config
+        right, down = (arithmetic.edges(w, config) for w in weights)
+        edges: dict[Direction, Volume] = {"horizontal": right, "vertical": down}
         self.planes: dict[Plane, PlaneDual] = {
-            "u": PlaneDual(data.shape, window.du, config, arithmetic, weights),
-            "v": PlaneDual(data.shape, window.dv, config, arithmetic, weights),
+            "u": PlaneDual(data.shape, window.du, config, arithmetic, edges),
+            "v": PlaneDual(data.shape, window.dv, config, arithmetic, edges),
         }
         self._start: Direction = "horizontal"
         # A plane that is never solved has to keep its zeros: nothing would account for others.

@@ -128,7 +128,7 @@ def fit(
         Take the points that `log` holds from there. The search itself is repeated, so the result
         is that of a fit that was never interrupted.
     callback : callable, optional
-        Called with a `FitStep` whenever a pair was solved.
+        Called with a `FitStep` before each pair is solved.
 
     Returns
     -------

@@ -29,6 +29,8 @@ def edge_weights(image: ArrayLike, alpha: float) -> tuple[Weights, Weights]:
     alpha : float
         How fast the weight falls with the contrast.
     """
+    if not alpha >= 0:
+        raise InputError(f"alpha must not be negative, but is {alpha}.")
     pixels = _unit_intensities(image)
     pixels = pixels.reshape(*pixels.shape[:2], -1)
     right, down = (np.zeros(pixels.shape[:2], np.float32) for _ in range(2))

@@ -68,9 +68,10 @@ class Primal:
     def _moved(self, before: Labelling, blocks: tuple[Blocks, ...]) -> Labelling:
         """Give rows and columns (or single pixels) the labels that are best for them in turn."""
         u, v = before.u.copy(), before.v.copy()
-        planes: tuple[Plane, ...] = ("u", "v")
+        window = self._data.window
+        labels: dict[Plane, int] = {"u": window.du, "v": window.dv}
         for lines in blocks:
-            for plane in planes:
+            for plane in (plane for plane, count in labels.items() if count > 1):
                 self._data.relabel(plane, lines, u, v, self._edges[plane])
         after = self.labelling(u, v)
         # The moves know the edges only as rounded to the solver's units.

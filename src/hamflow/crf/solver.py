@@ -65,8 +65,9 @@ class CrfResult:
     history : tuple of CrfStep
         One for each outer iteration.
     slack_u, slack_v : (H, W, D) array of int16 or float32
-        Slacks s of both planes in units of 1 / `scale`: the lower, the better the label. They are
-        min-marginals of the relaxation up to a constant for each pixel.
+        Slacks s of both planes in units of 1 / `scale`: the terms of a tight minorant of what is
+        left of the energy, the smaller the better the label. The shares that nodes keep shrink
+        them, so a difference is a lower estimate of that of the min-marginals, not the same.
     lam_v : (H, W, dv) array
         λ of the plane v, in the same units: what `solve` takes as `initial_lam`.
     scale : float
@@ -104,7 +105,7 @@ def solve(
     window: WindowLike,
     config: CrfConfig | None = None,
     initial_labels: tuple[Labels, Labels] | None = None,
-    initial_lam: Volume | None = None,
+    initial_lam: CrfResult | Volume | None = None,
     callback: Callback | None = None,
 ) -> CrfResult:
     """Minimise the joint energy of u and v, with a lower bound on it.
@@ -125,11 +126,11 @@ def solve(
     config : CrfConfig, optional
         Parameters of the model and of the solver.
     initial_labels : (u, v), optional
-        Labels to start from, (H, W) int16 each, from a frame before or a coarser scale. They are a
-        candidate for the result and change nothing else.
-    initial_lam : (H, W, dv) array, optional
-        ``lam_v`` of an earlier result with the same window and scale: the first message then knows
-        what that had found. Any values give a valid bound.
+        Labels to start from, (H, W) int16 each, from a frame before or a coarser scale: a candidate
+        for the result, with which later ones are fused. They do not change the bound.
+    initial_lam : CrfResult or (H, W, dv) array, optional
+        An earlier result with the same window, or its ``lam_v`` if the scale is the same, too: the
+        first message then knows what that had found. Any values give a valid bound.
     callback : callable, optional
         Called with a `CrfStep` after every outer iteration.
 
@@ -170,7 +171,7 @@ def solve(
     bound = -np.inf
     window = data.window
     for iteration in range(1, config.outer + 1):
-        # A warm start may begin above what the first iteration reaches.
+        # With bits it never falls; a float message is rounded in a way that may cost a unit.
         bound = max(bound, dual.iterate())
         u = dual.planes["u"].labels(window.u0)
         v = dual.planes["v"].labels(window.v0)
@@ -224,10 +225,17 @@ def _primal(data: DataTerm, dual: Dual, weights: Any, config: CrfConfig) -> Prim
 
 
 def _checked_lam(
-    lam: Volume | None, data: DataTerm, config: CrfConfig, arithmetic: Arithmetic
+    lam: CrfResult | Volume | None, data: DataTerm, config: CrfConfig, arithmetic: Arithmetic
 ) -> Volume | None:
     if lam is None:
         return None
+    if isinstance(lam, CrfResult):
+        lam = np.floor(lam.lam_v * (arithmetic.scale / lam.scale)).astype(arithmetic.dtype)
+    elif getattr(lam, "dtype", arithmetic.dtype) != arithmetic.dtype:
+        raise InputError(
+            f"initial_lam is of type {lam.dtype}, but this solve is in "
+            f"{np.dtype(arithmetic.dtype).name}, in units of its own; pass the earlier result."
+        )
     volume = check_volume(lam, "initial_lam", arithmetic.dtype, (*data.shape, data.window.dv))
     if arithmetic.dtype is np.float32:
         volume = np.floor(np.nan_to_num(volume))
