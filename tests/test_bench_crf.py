@@ -84,10 +84,10 @@ def test_bench_crf(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_progress_counts_its_steps() -> None:
-    for full, converge in ((False, False), (True, True)):
+    for rounds, full, converge in ((1, False, False), (2, True, True)):
         named: list[str] = []
-        report = bench.run(64, 64, 8, 1, full=full, converge=converge, progress=named.append)
-        assert len(named) == bench.steps(1, 0, full=full, converge=converge)
+        report = bench.run(64, 64, 8, rounds, full=full, converge=converge, progress=named.append)
+        assert len(named) == bench.steps(rounds, 0, full=full, converge=converge)
         assert ("convergence" in report) == converge
         assert ("ratio 5×8" in report["F against Q"]) == full
 
@@ -114,7 +114,7 @@ def test_methods_and_threads_are_put_back_after_an_error(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(bench.Case, "solve", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(bench._one_outer(case, 16, lambda step: None))
+        bench._one_outer(case, 16, 1, lambda step: None)
     assert PlaneDual.run_pass is original
     assert hamflow.get_num_threads() == threads
 

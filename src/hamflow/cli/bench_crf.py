@@ -61,7 +61,7 @@ def bench_crf(
     d
         Side of the square window of displacements, a multiple of 8.
     rounds
-        Repetitions of the kernels and of the default schedule, of which the best counts.
+        Repetitions of kernels, schedules and single iterations, of which the best counts.
     full
         Run the whole paper schedule on float descriptors, too: a minute and a half more.
     """

@@ -246,6 +246,8 @@ def _checked_lam(
 
 
 def _checked_labels(labels: tuple[Labels, Labels], data: DataTerm) -> tuple[Labels, Labels]:
+    if not isinstance(labels, tuple | list) or len(labels) != 2:
+        raise InputError("initial_labels must be the labels of u and those of v, two arrays.")
     u = check_volume(labels[0], "initial_labels[0]", np.int16, data.shape)
     v = check_volume(labels[1], "initial_labels[1]", np.int16, data.shape)
     for array, count in ((u, data.window.du), (v, data.window.dv)):
