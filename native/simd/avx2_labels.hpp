@@ -5,20 +5,14 @@
 
 #include <cstdint>
 
-#include "common.hpp"
+#include "labels.hpp"
 
 namespace hamflow {
 namespace avx2 {
 
-// Rows of labels in fixed point, for the chains.
-struct Labels16 {
-    using T = std::int16_t;
-    using Share = std::uint16_t;  // in units of 2^-16
-    using Sum = std::int64_t;
+struct Labels16 : FixedLabels {
     using V = __m256i;
     static constexpr int width = 16;
-    static constexpr T big = 32767, lowest = -32768;
-    static constexpr Share nothing = 0;
     static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) {
         return _mm256_loadu_si256(reinterpret_cast<const V*>(p));
@@ -50,21 +44,11 @@ struct Labels16 {
     static HAMFLOW_INLINE T first(V v) {
         return static_cast<T>(_mm_cvtsi128_si32(_mm256_castsi256_si128(v)));
     }
-    static Share share(int part, int of) {
-        return static_cast<Share>((std::int64_t(part) << 16) / of);
-    }
-    static T twice(T x) { return saturate16(2 * x); }
 };
 
-// The same in whole numbers of float32.
-struct Labels32 {
-    using T = float;
-    using Share = float;
-    using Sum = double;
+struct Labels32 : FloatLabels {
     using V = __m256;
     static constexpr int width = 8;
-    static constexpr T big = 1e9f, lowest = -1e9f;
-    static constexpr Share nothing = 0;
     static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return _mm256_loadu_ps(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { _mm256_storeu_ps(p, v); }
@@ -90,10 +74,6 @@ struct Labels32 {
         return _mm256_min_ps(v, _mm256_permute_ps(v, 0xb1));
     }
     static HAMFLOW_INLINE T first(V v) { return _mm256_cvtss_f32(v); }
-    static Share share(int part, int of) {
-        return static_cast<Share>(part) / static_cast<Share>(of);
-    }
-    static T twice(T x) { return 2 * x; }
 };
 
 // Hamming distances of one descriptor to n others, 16 at a time by a table of nibbles.

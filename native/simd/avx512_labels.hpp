@@ -5,20 +5,14 @@
 
 #include <cstdint>
 
-#include "common.hpp"
+#include "labels.hpp"
 
 namespace hamflow {
 namespace avx512 {
 
-// Rows of labels in fixed point, for the chains.
-struct Labels16 {
-    using T = std::int16_t;
-    using Share = std::uint16_t;  // in units of 2^-16
-    using Sum = std::int64_t;
+struct Labels16 : FixedLabels {
     using V = __m512i;
     static constexpr int width = 32;
-    static constexpr T big = 32767, lowest = -32768;
-    static constexpr Share nothing = 0;
     static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return _mm512_loadu_si512(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { _mm512_storeu_si512(p, v); }
@@ -53,21 +47,11 @@ struct Labels16 {
     static HAMFLOW_INLINE T first(V v) {
         return static_cast<T>(_mm_cvtsi128_si32(_mm512_castsi512_si128(v)));
     }
-    static Share share(int part, int of) {
-        return static_cast<Share>((std::int64_t(part) << 16) / of);
-    }
-    static T twice(T x) { return saturate16(2 * x); }
 };
 
-// The same in whole numbers of float32.
-struct Labels32 {
-    using T = float;
-    using Share = float;
-    using Sum = double;
+struct Labels32 : FloatLabels {
     using V = __m512;
     static constexpr int width = 16;
-    static constexpr T big = 1e9f, lowest = -1e9f;
-    static constexpr Share nothing = 0;
     static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return _mm512_loadu_ps(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { _mm512_storeu_ps(p, v); }
@@ -92,17 +76,7 @@ struct Labels32 {
     }
     static HAMFLOW_INLINE V min_across(V v) { return _mm512_set1_ps(_mm512_reduce_min_ps(v)); }
     static HAMFLOW_INLINE T first(V v) { return _mm512_cvtss_f32(v); }
-    static Share share(int part, int of) {
-        return static_cast<Share>(part) / static_cast<Share>(of);
-    }
-    static T twice(T x) { return 2 * x; }
 };
-
-// Hamming distances of one descriptor to n others.
-inline void row_distances(std::uint64_t bits, const std::uint64_t* targets, int n,
-                          std::int16_t* out) {
-    for (int k = 0; k < n; ++k) out[k] = static_cast<std::int16_t>(popcount64(bits ^ targets[k]));
-}
 
 }  // namespace avx512
 }  // namespace hamflow

@@ -5,20 +5,14 @@
 
 #include <cstdint>
 
-#include "common.hpp"
+#include "labels.hpp"
 
 namespace hamflow {
 namespace neon {
 
-// Rows of labels in fixed point, for the chains.
-struct Labels16 {
-    using T = std::int16_t;
-    using Share = std::uint16_t;  // in units of 2^-16
-    using Sum = std::int64_t;
+struct Labels16 : FixedLabels {
     using V = int16x8_t;
     static constexpr int width = 8;
-    static constexpr T big = 32767, lowest = -32768;
-    static constexpr Share nothing = 0;
     static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return vld1q_s16(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { vst1q_s16(p, v); }
@@ -44,21 +38,11 @@ struct Labels16 {
     // The minimum of all lanes, in all lanes.
     static HAMFLOW_INLINE V min_across(V v) { return vdupq_n_s16(vminvq_s16(v)); }
     static HAMFLOW_INLINE T first(V v) { return vgetq_lane_s16(v, 0); }
-    static Share share(int part, int of) {
-        return static_cast<Share>((std::int64_t(part) << 16) / of);
-    }
-    static T twice(T x) { return saturate16(2 * x); }
 };
 
-// The same in whole numbers of float32.
-struct Labels32 {
-    using T = float;
-    using Share = float;
-    using Sum = double;
+struct Labels32 : FloatLabels {
     using V = float32x4_t;
     static constexpr int width = 4;
-    static constexpr T big = 1e9f, lowest = -1e9f;
-    static constexpr Share nothing = 0;
     static constexpr bool unrolled = true;  // rows of the usual lengths
     static HAMFLOW_INLINE V loadu(const T* p) { return vld1q_f32(p); }
     static HAMFLOW_INLINE void storeu(T* p, V v) { vst1q_f32(p, v); }
@@ -76,17 +60,7 @@ struct Labels32 {
     static HAMFLOW_INLINE V times(V a, V g) { return vrndmq_f32(vmulq_f32(a, g)); }
     static HAMFLOW_INLINE V min_across(V v) { return vdupq_n_f32(vminvq_f32(v)); }
     static HAMFLOW_INLINE T first(V v) { return vgetq_lane_f32(v, 0); }
-    static Share share(int part, int of) {
-        return static_cast<Share>(part) / static_cast<Share>(of);
-    }
-    static T twice(T x) { return 2 * x; }
 };
-
-// Hamming distances of one descriptor to n others.
-inline void row_distances(std::uint64_t bits, const std::uint64_t* targets, int n,
-                          std::int16_t* out) {
-    for (int k = 0; k < n; ++k) out[k] = static_cast<std::int16_t>(popcount64(bits ^ targets[k]));
-}
 
 }  // namespace neon
 }  // namespace hamflow

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common.hpp"
+#include "labels.hpp"
 
 namespace hamflow {
 namespace portable {
@@ -70,12 +70,8 @@ struct LabelLoops {
     static HAMFLOW_INLINE T first(V v) { return v.x[0]; }
 };
 
-// Rows of labels in fixed point, for the chains.
-struct Labels16 : LabelLoops<std::int16_t, 8> {
-    using Share = std::uint16_t;  // in units of 2^-16
-    using Sum = std::int64_t;
-    static constexpr T big = 32767, lowest = -32768;
-    static constexpr Share nothing = 0;
+struct Labels16 : FixedLabels, LabelLoops<std::int16_t, 8> {
+    using T = FixedLabels::T;
     static constexpr bool unrolled = false;  // GCC takes minutes for arrays
     // Differences of large values wrap around, and `times` takes them as unsigned.
     static HAMFLOW_INLINE V add(V a, V b) {
@@ -94,18 +90,10 @@ struct Labels16 : LabelLoops<std::int16_t, 8> {
             return (std::uint32_t(std::uint16_t(x)) * std::uint16_t(y)) >> 16;
         });
     }
-    static Share share(int part, int of) {
-        return static_cast<Share>((std::int64_t(part) << 16) / of);
-    }
-    static T twice(T x) { return saturate16(2 * x); }
 };
 
-// The same in whole numbers of float32.
-struct Labels32 : LabelLoops<float, 4> {
-    using Share = float;
-    using Sum = double;
-    static constexpr T big = 1e9f, lowest = -1e9f;
-    static constexpr Share nothing = 0;
+struct Labels32 : FloatLabels, LabelLoops<float, 4> {
+    using T = FloatLabels::T;
     static constexpr bool unrolled = false;  // GCC takes minutes for arrays
     static HAMFLOW_INLINE V add(V a, V b) {
         return map(a, b, [](T x, T y) { return x + y; });
@@ -123,17 +111,7 @@ struct Labels32 : LabelLoops<float, 4> {
             return fits ? static_cast<T>(static_cast<std::int32_t>(product)) : product;
         });
     }
-    static Share share(int part, int of) {
-        return static_cast<Share>(part) / static_cast<Share>(of);
-    }
-    static T twice(T x) { return 2 * x; }
 };
-
-// Hamming distances of one descriptor to n others.
-inline void row_distances(std::uint64_t bits, const std::uint64_t* targets, int n,
-                          std::int16_t* out) {
-    for (int k = 0; k < n; ++k) out[k] = static_cast<std::int16_t>(popcount64(bits ^ targets[k]));
-}
 
 }  // namespace portable
 }  // namespace hamflow

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -75,25 +76,11 @@ class BitsData:
         self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
-        right, down, reach = edges
-        if plane == "u":
-            window = self.window.as_tuple()
-            _native.relabel(*self._bits, window, self._cost, right, down, reach, blocks, v, u)
-        else:
-            window, blocks = _turned_window(self.window), _TURNED_BLOCKS[blocks]
-            new = _turned(v)
-            _native.relabel(
-                *self._turned,
-                window,
-                self._cost,
-                _turned(down),
-                _turned(right),
-                reach,
-                blocks,
-                _turned(u),
-                new,
-            )
-            v[:] = new.T
+        fields = self._bits if plane == "u" else self._turned
+        move = partial(_native.relabel, *fields)
+        _relabel(
+            move, self.window, self._cost, plane=plane, blocks=blocks, labels=(u, v), edges=edges
+        )
 
 
 class PhiData:
@@ -143,26 +130,10 @@ class PhiData:
         self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
-        right, down, reach = edges
+        fields = self._phi if plane == "u" else self._turned
+        move = partial(_native.relabel_phi, *fields)
         cost = (self._scale, self._outside)
-        if plane == "u":
-            window = self.window.as_tuple()
-            _native.relabel_phi(*self._phi, window, cost, right, down, reach, blocks, v, u)
-        else:
-            window, blocks = _turned_window(self.window), _TURNED_BLOCKS[blocks]
-            new = _turned(v)
-            _native.relabel_phi(
-                *self._turned,
-                window,
-                cost,
-                _turned(down),
-                _turned(right),
-                reach,
-                blocks,
-                _turned(u),
-                new,
-            )
-            v[:] = new.T
+        _relabel(move, self.window, cost, plane=plane, blocks=blocks, labels=(u, v), edges=edges)
 
 
 _TURNED_BLOCKS: dict[Blocks, Blocks] = {"rows": "columns", "columns": "rows", "pixels": "pixels"}
@@ -173,5 +144,24 @@ def _turned(array: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(array.swapaxes(0, 1))
 
 
-def _turned_window(window: Window) -> tuple[int, int, int, int]:
-    return (window.v0, window.dv, window.u0, window.du)
+def _relabel(
+    move: Callable[..., None],
+    window: Window,
+    cost: Any,
+    *,
+    plane: Plane,
+    blocks: Blocks,
+    labels: tuple[Labels, Labels],
+    edges: tuple[Volume, Volume, int],
+) -> None:
+    """Move u; or v, by exchanging rows and columns of everything."""
+    u, v = labels
+    right, down, reach = edges
+    if plane == "u":
+        move(window.as_tuple(), cost, right, down, reach, blocks, v, u)
+        return
+    turned = (window.v0, window.dv, window.u0, window.du)
+    new = _turned(v)
+    lines = _TURNED_BLOCKS[blocks]
+    move(turned, cost, _turned(down), _turned(right), reach, lines, _turned(u), new)
+    v[:] = new.T
