@@ -1071,8 +1071,10 @@ def test_the_callback_can_stop() -> None:
     assert problem.solve().history[0].bound == seen[0].bound
 
 
+# What starts the tests may have told them to ignore Ctrl-C, which children inherit.
 INTERRUPTED = """
-import sys, numpy as np
+import signal, sys, numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from hamflow import crf, set_num_threads
 set_num_threads(int(sys.argv[1]))
 bits = np.random.default_rng(0).integers(0, 2**64, (200, 300), np.uint64)

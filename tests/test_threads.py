@@ -227,8 +227,10 @@ def test_the_gil_is_released(count: int) -> None:
     assert ticks > 5
 
 
+# What starts the tests may have told them to ignore Ctrl-C, which children inherit.
 INTERRUPTED = """
-import sys, numpy as np
+import signal, sys, numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from hamflow import set_num_threads
 from hamflow.matching import float_min_projection, min_projection
 set_num_threads(int(sys.argv[1]))
