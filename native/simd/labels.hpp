@@ -6,7 +6,6 @@
 #include "common.hpp"
 
 namespace hamflow {
-namespace {
 
 // Rows of labels in fixed point, for the chains.
 struct FixedLabels {
@@ -40,5 +39,4 @@ HAMFLOW_INLINE void row_distances(std::uint64_t bits, const std::uint64_t* targe
     for (int k = 0; k < n; ++k) out[k] = static_cast<std::int16_t>(popcount64(bits ^ targets[k]));
 }
 
-}  // namespace
 }  // namespace hamflow
