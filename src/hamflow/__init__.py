@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         set_isa,
         set_num_threads,
     )
-    from hamflow.descriptors import pair_bits
+    from hamflow.descriptors import load_model, pair_bits
     from hamflow.errors import FileError, HamflowError, InputError
     from hamflow.flow import endpoint_error, flow_to_color, warp
     from hamflow.io import read_flow, read_image, write_flow, write_image
@@ -35,6 +35,7 @@ _HOMES = {
     "get_isa": "hamflow._runtime",
     "get_num_threads": "hamflow._runtime",
     "isa_levels": "hamflow._runtime",
+    "load_model": "hamflow.descriptors",
     "matching": "hamflow.matching",
     "pair_bits": "hamflow.descriptors",
     "read_flow": "hamflow.io",
@@ -58,6 +59,7 @@ __all__ = [
     "get_isa",
     "get_num_threads",
     "isa_levels",
+    "load_model",
     "matching",
     "pair_bits",
     "read_flow",

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tyro.extras import SubcommandApp
 
 from hamflow.cli.bench import bench_kernels
 from hamflow.cli.bench_crf import bench_crf
+from hamflow.cli.bench_models import bench_models
 from hamflow.cli.demo import demo
 from hamflow.cli.doctor import doctor
 from hamflow.cli.fit_crf import fit_crf
 from hamflow.cli.pair import pair
+from hamflow.cli.synth import synth
+from hamflow.cli.train import train_command
 
 
-def build_app() -> SubcommandApp:
-    """Return the tree of commands."""
+def build_app(args: Sequence[str]) -> SubcommandApp:
+    """Return the tree of commands; some take their defaults from a file that `args` name."""
     app = SubcommandApp()
     app.command(name="pair")(pair)
     app.command(name="demo")(demo)
     app.command(name="doctor")(doctor)
     app.command(name="fit-crf")(fit_crf)
+    app.command(name="synth")(synth)
+    app.command(name="train")(train_command(args))
     benchmarks = SubcommandApp()
     benchmarks.command(name="kernels")(bench_kernels)
     benchmarks.command(name="crf")(bench_crf)
+    benchmarks.command(name="models")(bench_models)
     app.command(benchmarks, name="bench", help="Measure speed and memory on this machine.")
     return app

@@ -23,8 +23,9 @@ def main(args: Sequence[str] | None = None) -> int:
         # Here, because a bad HAMFLOW_ISA or HAMFLOW_NUM_THREADS shows as soon as it is imported.
         from hamflow.cli.app import build_app  # noqa: PLC0415
 
-        build_app().cli(
-            args=args,
+        words = sys.argv[1:] if args is None else list(args)
+        build_app(words).cli(
+            args=words,
             prog="hamflow",
             description=DESCRIPTION,
             config=(tyro.conf.FlagCreatePairsOff,),

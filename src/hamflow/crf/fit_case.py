@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_flow, as_image
+from hamflow._scale import reduced
 from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
 from hamflow.matching._arrays import Bits
@@ -82,9 +83,9 @@ class FitCase:
         truth = truth[: height * scale, : width * scale]
         if not np.isfinite(truth).all(axis=2).any():
             raise InputError(f"The pair {pair.name!r} has no pixel of known flow; leave it out.")
-        image = _reduced(first, scale)
+        image = reduced(first, scale)
         return cls(
-            pair.name, image, pair_bits(image), pair_bits(_reduced(second, scale)), truth, scale
+            pair.name, image, pair_bits(image), pair_bits(reduced(second, scale)), truth, scale
         )
 
     def errors(self, flow: NDArray[np.float32], cap: float) -> tuple[float, float]:
@@ -105,16 +106,3 @@ class FitCase:
         for array in (self.bits0, self.bits1, self.image, self.truth):
             digest.update(array.tobytes())
         return digest.hexdigest()
-
-
-def _reduced(image: NDArray[Any], scale: int) -> NDArray[Any]:
-    """Return the means of boxes of scale × scale pixels; incomplete boxes are left out."""
-    if scale == 1:
-        return image
-    height, width = (side // scale for side in image.shape[:2])
-    boxes = image[: height * scale, : width * scale].reshape(height, scale, width, scale, -1)
-    means = boxes.mean(axis=(1, 3))
-    if image.dtype.kind != "f":
-        means = np.rint(means)
-    reduced: NDArray[Any] = means.astype(image.dtype).reshape(height, width, *image.shape[2:])
-    return reduced

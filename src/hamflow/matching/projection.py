@@ -210,7 +210,12 @@ def float_min_projection(
 
 
 def hybrid_min_projection(
-    phi0: Phi, phi1: Phi, window: WindowLike, *, outside: float = 0.0
+    phi0: Phi,
+    phi1: Phi,
+    window: WindowLike,
+    *,
+    outside: float = 0.0,
+    inner: NDArray[np.float32] | None = None,
 ) -> FloatMinProjection:
     """Min-project by the hybrid FQ: inner argmins on the bits, the float cost at those argmins.
 
@@ -222,17 +227,35 @@ def hybrid_min_projection(
         Displacements to look at.
     outside : float
         Cost of a target outside of the image; in the inner argmin it has the chance level.
+    inner : (H, W, 2) array of float32, optional
+        Flow that takes the place of the inner argmins, where it is finite and (rounded) inside the
+        window: all u at the given v, and all v at the given u. Learning starts with the true one.
     """
     first, second = check_phi(phi0, phi1)
     win = Window.of(window)
     cost = check_cost(outside)
     bits0, bits1 = pack_bits(first), pack_bits(second)
     v_hat, u_hat = _volumes(first.shape, win, np.int16)
-    inner = _volumes(first.shape, win, np.uint8)
-    _native.min_projection(bits0, bits1, win.as_tuple(), CHANCE_LEVEL, *inner, v_hat, u_hat)
+    distances = _volumes(first.shape, win, np.uint8)
+    _native.min_projection(bits0, bits1, win.as_tuple(), CHANCE_LEVEL, *distances, v_hat, u_hat)
+    del distances
+    if inner is not None:
+        _replace_inner(inner, win, v_hat, u_hat)
     cu, cv = _volumes(first.shape, win, np.float32)
     _native.gather(first, second, win.as_tuple(), cost, v_hat, u_hat, cu, cv)
     return FloatMinProjection(cu, cv, v_hat, u_hat, first, second, bits0, bits1, win, cost)
+
+
+def _replace_inner(
+    inner: NDArray[np.float32], win: Window, v_hat: NDArray[Any], u_hat: NDArray[Any]
+) -> None:
+    flow = check_volume(inner, "inner", np.float32, (*v_hat.shape[:2], 2))
+    labels = np.rint(flow) - (win.u0, win.v0)
+    with np.errstate(invalid="ignore"):  # comparisons with NaN
+        inside = ((labels >= 0) & (labels < (win.du, win.dv))).all(axis=2)
+    chosen = labels[inside].astype(np.int16)
+    u_hat[inside] = chosen[:, :1]
+    v_hat[inside] = chosen[:, 1:]
 
 
 def pack_bits(phi: Phi) -> Bits:

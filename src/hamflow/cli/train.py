@@ -1,0 +1,171 @@
+"""``hamflow train``: learn descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from hamflow.errors import InputError
+from hamflow.learning.config import DatasetName, TrainConfig, read_config
+
+if TYPE_CHECKING:
+    from hamflow.learning.loop import Step
+
+_ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flow.
+
+    Without any option: the paper's 7-layer network, learned as FQ on scenes that are rendered
+    meanwhile, from photographs if --data.root names a folder of them. The folder OUTPUT gets the
+    best and the latest weights, the learning curve (CSV, picture, TensorBoard events) and what
+    --resume needs. Ctrl-C (or SIGTERM) ends the run after the current step, with a checkpoint.
+
+    All settings can stand in a TOML file (--config), named as the flags are, with a table for each
+    group; flags count before the file. On several processes or machines: torchrun
+    --nproc-per-node 2 -m hamflow train ...
+
+    Parameters
+    ----------
+    output
+        Folder of the run; created if need be.
+    config
+        TOML file with settings; see above.
+    resume
+        Continue the run in that folder as if it had never stopped, with the settings it had.
+    data_set
+        Learn from pairs on the disk: DATASET ROOT, short for --data.dataset and --data.root.
+        Datasets: folder (a tree <group>/<pair>/ with frame1.png, frame2.png, flow.flo or flow.png).
+    subset
+        Share of these pairs to learn from, evenly sampled; short for --data.subset.
+    settings
+        The run.
+    """
+
+
+def train_command(args: Sequence[str] | None) -> Callable[..., None]:
+    """Return the command; its defaults come from the file that ``--config`` names in `args`."""
+    named = _named_config(args)
+    default = TrainConfig() if named is None else read_config(named)
+
+    def train(
+        output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+        *,
+        config: Path | None = None,
+        resume: bool = False,
+        data_set: Annotated[tuple[DatasetName, Path] | None, tyro.conf.arg(name="data")] = None,
+        subset: float | None = None,
+        settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = default,
+    ) -> None:
+        run_training(_chosen(settings, data_set, subset), output, resume=resume)
+
+    train.__doc__ = _ABOUT
+    return train
+
+
+def run_training(settings: TrainConfig, output: Path, *, resume: bool) -> None:
+    """Train with a progress bar, and say what came of it."""
+    try:
+        from hamflow.learning.loop import BEST, train  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError(
+            f"Training needs {error.name}; install it with: pip install 'hamflow[train]'."
+        ) from error
+
+    console = Console(markup=False)
+    columns = (
+        TextColumn("{task.description:40}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeRemainingColumn(),
+    )
+    # Without a terminal, lines once in a while tell how it goes.
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+        task = bar.add_task("preparing", total=settings.steps)
+        shown = _Shown(console, bar, task, quiet)
+        progress = train(settings, output, resume=resume, callback=shown)
+    if shown.table.row_count:
+        console.print(shown.table)
+    if progress.best_step:
+        console.print(
+            f"Best at step {progress.best_step}: {progress.best:.3f} px, in {output / BEST}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if progress.step < settings.steps:
+        console.print(f"Stopped at step {progress.step}; --resume continues.", highlight=False)
+        raise KeyboardInterrupt
+
+
+class _Shown:
+    def __init__(self, console: Console, bar: Progress, task: TaskID, lines: bool) -> None:
+        self._console = console
+        self._bar = bar
+        self._task = task
+        self._lines = lines
+        self._losses: list[float] = []
+        self._started = False
+        self.table = Table(
+            "step",
+            "loss",
+            "EPE QQ",
+            "outliers QQ",
+            "EPE as trained",
+            "outliers as trained",
+            "constant bits",
+            title="Validation: winner takes all on visible pixels",
+        )
+
+    def __call__(self, step: Step) -> None:
+        if not self._started:
+            # What a resumed run had done before says nothing of how long the rest takes.
+            total = self._bar.tasks[self._task].total
+            self._bar.reset(self._task, completed=step.number - 1, total=total)
+            self._started = True
+        self._losses = [*self._losses[-49:], step.loss]
+        loss = sum(self._losses) / len(self._losses)
+        text = f"loss {loss:.3f}, constant bits {step.constant_bits:.0%}"
+        self._bar.update(self._task, completed=step.number, description=text)
+        if self._lines and (step.number % 50 == 0 or step.number == 1):
+            line = f"step {step.number}: {text}, {step.seconds:.2f} s"
+            self._console.print(line, highlight=False, soft_wrap=True)
+        result = step.validation
+        if result is not None:
+            self.table.add_row(
+                str(step.number),
+                f"{result.loss:.3f}",
+                f"{result.epe_qq:.2f}",
+                f"{result.outlier_3px_qq:.1%}",
+                f"{result.epe_trained:.2f}",
+                f"{result.outlier_3px_trained:.1%}",
+                f"{result.constant_bits:.0%}",
+            )
+
+
+def _chosen(
+    settings: TrainConfig, data_set: tuple[DatasetName, Path] | None, subset: float | None
+) -> TrainConfig:
+    data = settings.data
+    if data_set is not None:
+        name, root = data_set
+        data = replace(data, dataset=name, root=root)
+    if subset is not None:
+        data = replace(data, subset=subset)
+    return replace(settings, data=data)
+
+
+def _named_config(args: Sequence[str] | None) -> Path | None:
+    words = list(args or ())
+    if words[:1] != ["train"]:
+        return None
+    for number, word in enumerate(words):
+        if word == "--config" and number + 1 < len(words):
+            return Path(words[number + 1])
+        if word.startswith("--config="):
+            return Path(word.removeprefix("--config="))
+    return None

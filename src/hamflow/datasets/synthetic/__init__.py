@@ -1,0 +1,26 @@
+"""Layered scenes with exact sub-pixel flow and occlusions, from photographs or formulas."""
+
+from __future__ import annotations
+
+from hamflow.datasets.synthetic.config import SyntheticConfig
+from hamflow.datasets.synthetic.scene import (
+    SyntheticDataset,
+    SyntheticScene,
+    render_both,
+    render_scene,
+)
+from hamflow.datasets.synthetic.sintel import SetReport, write_sintel
+from hamflow.datasets.synthetic.textures import Texture, TextureSet, load_textures
+
+__all__ = [
+    "SetReport",
+    "SyntheticConfig",
+    "SyntheticDataset",
+    "SyntheticScene",
+    "Texture",
+    "TextureSet",
+    "load_textures",
+    "render_both",
+    "render_scene",
+    "write_sintel",
+]

@@ -1,0 +1,114 @@
+"""One task after the other in several processes that end when they are not needed any more."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.connection import wait as wait_for
+from typing import Protocol
+
+from hamflow.errors import HamflowError
+
+
+class Job(Protocol):
+    """What a worker does: `prepare` once, then a call for each number."""
+
+    def prepare(self) -> None: ...
+    def __call__(self, number: int) -> None: ...
+
+
+def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[int, None, None]:
+    """Call a job with each number; yield the numbers as they are done.
+
+    With one worker all is done in this process. If something
+    goes wrong, or the caller is interrupted, what has begun is finished and the rest left.
+
+    Parameters
+    ----------
+    job : Job
+        Can be pickled.
+    numbers : sequence of int
+        What to call it with.
+    workers : int
+        How many processes.
+
+    Raises
+    ------
+    HamflowError
+        If a process was killed. What the job raises comes through, too.
+    """
+    if workers <= 1:
+        if numbers:
+            job.prepare()
+        for number in numbers:
+            job(number)
+            yield number
+        return
+    # Not forked: the caller may have threads.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(job,))
+    try:
+        waiting: dict[Future[None], int] = {}
+        left = iter(numbers)
+        while True:
+            # No more than can be begun soon: the rest would only have to be cancelled.
+            for number in left:
+                with _interrupts_held_back():
+                    waiting[pool.submit(_work, number)] = number
+                if len(waiting) >= 2 * workers:
+                    break
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                future.result()
+                yield waiting.pop(future)
+    except BrokenProcessPool as error:
+        raise HamflowError(
+            "A worker process was ended from outside, perhaps for lack of memory; use fewer "
+            "workers."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Let processes that are started here never see Ctrl-C: their parent sees to their end."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_job: Job | None = None  # of this worker
+
+
+def _start(job: Job) -> None:
+    global _job  # noqa: PLW0603  (a worker's only state)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    job.prepare()
+    _job = job
+
+
+def _end_with_parent() -> None:
+    """Wait for the end of the parent, which cannot end its workers if it is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
+
+
+def _work(number: int) -> None:
+    assert _job is not None
+    _job(number)

@@ -1,0 +1,155 @@
+"""Frames and truth from layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.datasets.synthetic.geometry import Box, Floats
+from hamflow.datasets.synthetic.layer import FULL, HALF, Layer
+
+_OPEN = 1 / 512  # of the light: what is behind less of it does not matter
+_WHOLE = 1 - 1e-5  # up to rounding
+Haze = tuple[float, NDArray[np.float32]]
+"""Share of fog, and its colour in 0..255."""
+
+
+class Canvas:
+    """The pixel coordinates of frames of one size.
+
+    Parameters
+    ----------
+    height, width : int
+        Size in pixels.
+    """
+
+    def __init__(self, height: int, width: int) -> None:
+        self.height, self.width = height, width
+        self.x = np.arange(width, dtype=np.float32)[None, :]
+        self.y = np.arange(height, dtype=np.float32)[:, None]
+        self.index = np.arange(height * width).reshape(height, width)
+
+    def window(self, box: Box) -> tuple[slice, slice]:
+        """Return the rows and columns of the pixels in a box."""
+        left, right = np.clip([np.ceil(box[0]), np.floor(box[2]) + 1], 0, self.width).astype(int)
+        top, bottom = np.clip([np.ceil(box[1]), np.floor(box[3]) + 1], 0, self.height).astype(int)
+        return slice(top, max(top, bottom)), slice(left, max(left, right))
+
+
+def composite(
+    canvas: Canvas,
+    layers: Sequence[Layer],
+    frame: int,
+    hazes: Sequence[Haze] | None = None,
+    time: float = 0.0,
+) -> Floats:
+    """Render a frame: (H, W, 3) float32 in 0..255.
+
+    Layers are laid from front to back, and where nothing shines through any more nothing is looked
+    up.
+
+    Parameters
+    ----------
+    canvas : Canvas
+        The pixels.
+    layers : sequence of Layer
+        From back to front.
+    frame : {0, 1}
+        Which frame.
+    hazes : sequence of Haze, optional
+        Fog before each layer.
+    time : float
+        As in `Layer.coordinates`.
+    """
+    light = np.ones(canvas.height * canvas.width, np.float32)
+    total = np.zeros((canvas.height * canvas.width, 4), np.float32)
+    for number in range(len(layers) - 1, -1, -1):
+        layer = layers[number]
+        window = canvas.window(layer.box(frame, time)) if not layer.solid else _ALL
+        visible = light.reshape(canvas.index.shape)[window] > _OPEN
+        index = canvas.index[window][visible]
+        x, y = layer.coordinates(frame, canvas.x[:, window[1]], canvas.y[window[0]], time)
+        lanes = layer.texels.look_up(x[visible], y[visible])
+        if not layer.solid:
+            covered = np.flatnonzero(lanes[:, 3])
+            index, lanes = index.take(covered), lanes.take(covered, 0)
+        colors = lanes.astype(np.float32)
+        weight = light.take(index)
+        weight *= colors[:, 3]
+        weight *= np.float32(1 / FULL)
+        if hazes is not None:
+            share, haze = hazes[number]
+            colors *= np.float32(1 - share)
+            colors[:, :3] += np.float32(share * 256) * haze
+        light[index] -= weight
+        # Most pixels are covered by one layer alone.
+        mixed = np.flatnonzero(weight < _WHOLE)
+        colors[mixed] *= weight[mixed, None]
+        colors += total.take(index, 0)
+        total[index] = colors
+    image = total[:, :3] * np.float32(1 / 256)
+    return image.reshape(canvas.height, canvas.width, 3)
+
+
+_ALL = (slice(None), slice(None))
+
+
+def owners(canvas: Canvas, layers: Sequence[Layer], frame: int) -> NDArray[np.int16]:
+    """Return which layer each pixel of a frame belongs to: the first that covers half of it."""
+    owner = np.zeros(canvas.height * canvas.width, np.int16)
+    for number in range(len(layers) - 1, 0, -1):
+        layer = layers[number]
+        window = canvas.window(layer.box(frame))
+        free = owner.reshape(canvas.index.shape)[window] == 0
+        x, y = layer.coordinates(frame, canvas.x[:, window[1]], canvas.y[window[0]])
+        lanes = layer.texels.look_up(x[free], y[free])
+        owner[canvas.index[window][free][lanes[:, 3] > HALF]] = number
+    return owner.reshape(canvas.height, canvas.width)
+
+
+def truth(canvas: Canvas, layers: Sequence[Layer], frame: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the exact flow from a frame to the other one, and which pixels are hidden there.
+
+    Parameters
+    ----------
+    canvas : Canvas
+        The pixels.
+    layers : sequence of Layer
+        From back to front.
+    frame : {0, 1}
+        Where the flow starts.
+
+    Returns
+    -------
+    flow : (H, W, 2) float32
+        Also where the pixel is hidden.
+    occluded : (H, W) bool
+        Whether the pixel is outside of the other frame, or covered there.
+    """
+    height, width = canvas.height, canvas.width
+    owner = owners(canvas, layers, frame).ravel()
+    target_x = np.empty(height * width, np.float32)
+    target_y = np.empty(height * width, np.float32)
+    order = np.argsort(owner, kind="stable")
+    ends = np.searchsorted(owner[order], np.arange(len(layers) + 1))
+    for number, layer in enumerate(layers):
+        mine = order[ends[number] : ends[number + 1]]
+        if mine.size:
+            y, x = np.divmod(mine, width)
+            moved = layer.follow(frame, x.astype(np.float32), y.astype(np.float32))
+            target_x[mine], target_y[mine] = moved
+
+    occluded = (target_x < 0) | (target_x > width - 1) | (target_y < 0) | (target_y > height - 1)
+    for number in range(1, len(layers)):
+        layer = layers[number]
+        left, top, right, bottom = layer.box(1 - frame)
+        near = (target_x >= left) & (target_x <= right) & (owner < number) & ~occluded
+        asked = np.flatnonzero(near & (target_y >= top) & (target_y <= bottom))
+        at = layer.coordinates(1 - frame, target_x[asked], target_y[asked])
+        occluded[asked[layer.texels.look_up(*at)[:, 3] > HALF]] = True
+    flow = np.empty((height, width, 2), np.float32)
+    flow[:, :, 0] = target_x.reshape(height, width) - canvas.x
+    flow[:, :, 1] = target_y.reshape(height, width) - canvas.y
+    return flow, occluded.reshape(height, width)

@@ -1,0 +1,297 @@
+"""What differs between a scene and a film of it: light, air, lens and sensor."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageFilter
+
+from hamflow.datasets.synthetic.compose import Canvas, Haze, composite
+from hamflow.datasets.synthetic.config import SyntheticConfig, longest_blur
+from hamflow.datasets.synthetic.geometry import Floats, common, farthest
+from hamflow.datasets.synthetic.layer import Layer
+from hamflow.datasets.synthetic.motion import log_uniform
+
+_STEP = 3.0  # pixels between two positions of a blurred motion
+_SHARP = 0.25  # pixels: less defocus than this does not show
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """How one frame looks, apart from its layers.
+
+    Attributes
+    ----------
+    gain : (3,) float32
+        Of the colour channels.
+    gamma : float
+        1 for no change.
+    slope : (2,) float
+        How much brighter it gets to the right and downwards, from border to border.
+    shade : (H, W, 1) float32 or None
+        Factor of soft shadows and vignette.
+    blur : float
+        Of the whole frame, a standard deviation in pixels.
+    read_noise, shot_noise : float
+        Standard deviation in grey levels, of all pixels and of white ones.
+    quality : int
+        Of JPEG compression; 0 for none.
+    """
+
+    gain: Floats
+    gamma: float
+    slope: NDArray[np.float64]
+    shade: Floats | None
+    blur: float
+    read_noise: float
+    shot_noise: float
+    quality: int
+
+
+class Cast(NamedTuple):
+    """As in `Layer.shadow`."""
+
+    offset: tuple[float, float]
+    sigma: float
+    strength: float
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """All effects of a scene.
+
+    Attributes
+    ----------
+    looks : tuple of two Looks
+        One for each frame.
+    hazes : tuple of two lists of Haze, or None
+        Fog before each layer, in both frames.
+    softness : list of float
+        Of each layer, a standard deviation in pixels.
+    cast : Cast or None
+        The shadows that layers cast on those behind them.
+    shutter : float
+        Part of the time between the frames in which the shutter is open.
+    blur : float
+        How far the fastest layer moves in it, in pixels.
+    """
+
+    looks: tuple[Look, Look]
+    hazes: tuple[list[Haze], list[Haze]] | None
+    softness: list[float]
+    cast: Cast | None
+    shutter: float
+    blur: float
+
+    @property
+    def times(self) -> list[float]:
+        """When to look during the exposure, whose middle is at 0."""
+        # An odd number, so that a thing that stands still is seen in its place.
+        half = int(np.ceil(self.blur / (2 * _STEP)))
+        return [float(t) for t in self.shutter * np.arange(-half, half + 1) / max(1, 2 * half)]
+
+    def dress(self, layers: Sequence[Layer]) -> Dressed:
+        """Return the layers as they are seen, with their shadows."""
+        seen: list[Layer] = []
+        hazes: tuple[list[Haze], list[Haze]] = ([], [])
+        for number, (layer, sigma) in enumerate(zip(layers, self.softness, strict=True)):
+            images = [layer.softened(sigma) if sigma > _SHARP else layer]
+            if self.cast is not None and not layer.solid:
+                images.insert(0, layer.shadow(*self.cast))
+            seen += images
+            for k in range(2):
+                hazes[k].extend([self.hazes[k][number]] * len(images) if self.hazes else [])
+        return Dressed(seen, hazes if self.hazes else (None, None))
+
+
+@dataclass(frozen=True, eq=False)
+class Dressed:
+    """Layers with their defocus and shadows.
+
+    Attributes
+    ----------
+    layers : list of Layer
+        From back to front.
+    hazes : tuple of two lists of Haze, or of two Nones
+        Fog before each of them, in both frames.
+    """
+
+    layers: list[Layer]
+    hazes: tuple[list[Haze] | None, list[Haze] | None]
+
+
+def draw_effects(
+    rng: np.random.Generator, config: SyntheticConfig, layers: Sequence[Layer]
+) -> Effects:
+    """Draw the effects of a scene."""
+    on = {
+        name: rng.uniform() < getattr(config, name)
+        for name in (
+            "illumination", "shadow", "fog", "motion_blur", "defocus", "noise", "vignette", "jpeg",
+        )
+    }  # fmt: skip
+    change = config.illumination_strength * on["illumination"]
+    gains = np.exp(rng.normal(0, 0.3 * change, (2, 1)) + rng.normal(0, 0.1 * change, (2, 3)))
+    gammas = np.exp(rng.normal(0, 0.25 * change, 2))
+    slopes = rng.normal(0, 0.4 * change, (2, 2))
+    dark = config.shadow_strength * rng.uniform(0.3, 1) * on["shadow"]
+    cast = _draw_cast(rng, config, dark) if rng.uniform() < 0.6 and dark else None
+    shades = _shades(
+        rng,
+        config,
+        dark if cast is None or rng.uniform() < 0.4 else 0.0,
+        config.vignette_strength * rng.uniform(0.3, 1) * on["vignette"],
+    )
+    hazes = _hazes(rng, config.fog_strength, layers) if on["fog"] else None
+    whole = on["defocus"] and rng.uniform() < 0.5
+    blurs = np.zeros(2)
+    softness = [0.0] * len(layers)
+    if whole:
+        blurs[:] = log_uniform(rng, 0.3, config.defocus_strength)
+        if rng.uniform() < 0.4:  # it is being focused
+            blurs[int(rng.integers(2))] *= rng.uniform(0, 1)
+    elif on["defocus"]:
+        focus, strength = rng.uniform(0, 1), rng.uniform(0.3, 1.3) * config.defocus_strength
+        softness = [strength * abs(layer.depth - focus) for layer in layers]
+    level = log_uniform(rng, 0.5, max(0.5, config.noise_strength)) * on["noise"]
+    read = level * rng.uniform(0.2, 0.8)
+    quality = int(rng.integers(35, 90)) * on["jpeg"]
+    looks = tuple(
+        Look(
+            gain=gains[k].astype(np.float32),
+            gamma=float(gammas[k]),
+            slope=slopes[k],
+            shade=shades[k],
+            blur=float(blurs[k]) if blurs[k] > 0.2 else 0.0,
+            read_noise=read,
+            shot_noise=float(np.sqrt(max(0.0, level**2 - read**2))),
+            quality=quality,
+        )
+        for k in range(2)
+    )
+    shutter = config.shutter * rng.uniform(0.3, 1) * on["motion_blur"]
+    speed = max(_speed(config, layer) for layer in layers)
+    shutter = min(shutter, longest_blur(config) / max(speed, 1e-3))
+    return Effects((looks[0], looks[1]), hazes, softness, cast, shutter, shutter * speed)
+
+
+def _speed(config: SyntheticConfig, layer: Layer) -> float:
+    seen = common(layer.box(0), (0.0, 0.0, config.width - 1.0, config.height - 1.0))
+    return farthest(layer.motion, seen) if seen[0] < seen[2] and seen[1] < seen[3] else 0.0
+
+
+def _draw_cast(rng: np.random.Generator, config: SyntheticConfig, strength: float) -> Cast:
+    side = min(config.height, config.width)
+    length, angle = log_uniform(rng, 0.008, 0.06) * side, rng.normal(np.pi / 4, 0.8)
+    offset = (float(length * np.cos(angle)), float(length * np.sin(angle)))
+    return Cast(offset, 1.0 + length * rng.uniform(0.2, 0.6), strength)
+
+
+def _hazes(
+    rng: np.random.Generator, strength: float, layers: Sequence[Layer]
+) -> tuple[list[Haze], list[Haze]]:
+    color = (rng.uniform(90, 240) * (1 + rng.normal(0, 0.06, 3))).clip(0, 255).astype(np.float32)
+    first = strength * rng.uniform(0.2, 1)
+    second = first * np.exp(rng.normal(0, 0.15))
+    near = rng.uniform(0, 0.4)
+
+    def haze(layer: Layer, density: float) -> Haze:
+        return min(0.95, density * (near + (1 - near) * layer.depth)), color
+
+    return [haze(layer, first) for layer in layers], [haze(layer, second) for layer in layers]
+
+
+def _shades(
+    rng: np.random.Generator, config: SyntheticConfig, shadow: float, vignette: float
+) -> tuple[Floats | None, Floats | None]:
+    """Return a factor for each frame: shadows that move, and darker corners that do not."""
+    size = (config.width, config.height)
+    cells = int(rng.integers(3, 9))
+    field = rng.uniform(0, 1, (cells + 6, cells + 6)).astype(np.float32)
+    moved = rng.normal(0, 0.15, 2) * min(1.0, config.max_displacement / 40)
+    start = 3 + rng.uniform(-1, 1, 2)
+    edge, soft = rng.uniform(0.4, 0.65), rng.uniform(0.05, 0.3)
+    shades: list[Floats | None] = []
+    for k in range(2):
+        if not shadow and not vignette:
+            shades.append(None)
+            continue
+        factor = np.ones((config.height, config.width), np.float32)
+        if shadow:
+            left, top = np.clip(start + k * moved * cells, 0, 6)
+            smooth = Image.fromarray(field).resize(
+                size, Image.Resampling.BICUBIC, (left, top, left + cells, top + cells)
+            )
+            dark = np.clip((np.asarray(smooth) - edge) / soft + 0.5, 0, 1)
+            factor -= np.float32(shadow) * dark
+        if vignette:
+            x, y = np.linspace(-1, 1, size[0]), np.linspace(-1, 1, size[1])
+            radius = (x[None, :] ** 2 + y[:, None] ** 2).astype(np.float32)
+            factor *= 1 - np.float32(0.5 * vignette) * radius
+        shades.append(factor[:, :, None])
+    return shades[0], shades[1]
+
+
+def film(
+    rng: np.random.Generator,
+    canvas: Canvas,
+    dressed: Dressed,
+    effects: Effects,
+    frame: int,
+) -> NDArray[np.uint8]:
+    """Render one frame with all effects: (H, W, 3) uint8.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        For the noise.
+    canvas : Canvas
+        The pixels.
+    dressed : Dressed
+        From `Effects.dress`.
+    effects : Effects
+        What to do.
+    frame : {0, 1}
+        Which frame.
+    """
+    look = effects.looks[frame]
+    layers, hazes = dressed.layers, dressed.hazes[frame]
+    times = effects.times
+    image = composite(canvas, layers, frame, hazes, times[0])
+    for time in times[1:]:
+        image += composite(canvas, layers, frame, hazes, time)
+    if len(times) > 1:
+        image *= np.float32(1 / len(times))
+    if look.shade is not None:
+        image *= look.shade
+    image *= look.gain
+    if look.slope.any():
+        across = np.linspace(-0.5, 0.5, canvas.width, dtype=np.float32) * look.slope[0]
+        down = np.linspace(-0.5, 0.5, canvas.height, dtype=np.float32) * look.slope[1]
+        image *= np.clip(1 + across[None, :] + down[:, None], 0.2, 2).astype(np.float32)[..., None]
+    if look.gamma != 1:
+        np.clip(image, 0, 255, out=image)
+        image = np.float32(255) * (image * np.float32(1 / 255)) ** np.float32(look.gamma)
+    if look.blur:
+        blurred = to_picture(image).filter(ImageFilter.GaussianBlur(look.blur))
+        image = np.asarray(blurred).astype(np.float32)
+    if look.read_noise or look.shot_noise:
+        variance = image * np.float32(look.shot_noise**2 / 255) + np.float32(look.read_noise**2)
+        grain = rng.standard_normal(image.shape, np.float32)
+        image += np.sqrt(np.maximum(variance, 0)) * grain
+    picture = to_picture(image)
+    if look.quality:
+        file = io.BytesIO()
+        picture.save(file, "JPEG", quality=look.quality)
+        picture = Image.open(file)
+    return np.array(picture)
+
+
+def to_picture(image: Floats) -> Image.Image:
+    """Round a (H, W, 3) image in 0..255 to a picture of 8 bits."""
+    return Image.fromarray(np.rint(np.clip(image, 0, 255)).astype(np.uint8))

@@ -1,0 +1,219 @@
+"""Scenes and endless sets of them."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.datasets.synthetic.compose import Canvas, composite, truth
+from hamflow.datasets.synthetic.config import SyntheticConfig
+from hamflow.datasets.synthetic.effects import draw_effects, film, to_picture
+from hamflow.datasets.synthetic.stage import set_stage
+from hamflow.datasets.synthetic.textures import TextureSet, load_textures
+from hamflow.errors import InputError
+
+_GEOMETRY, _EFFECTS, _NOISE = range(3)  # each has random numbers of its own
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticScene:
+    """Two frames and the truth about them.
+
+    Attributes
+    ----------
+    image0, image1 : (H, W, 3) uint8
+        The frames, RGB.
+    flow : (H, W, 2) float32
+        Where each pixel of `image0` goes, also where it gets hidden or leaves the frame.
+    occluded : (H, W) bool
+        Whether the pixel of `image0` is hidden or outside in `image1`.
+    backward_flow : (H, W, 2) float32
+        Where each pixel of `image1` comes from, minus where it is.
+    backward_occluded : (H, W) bool
+        Whether the pixel of `image1` is hidden or outside in `image0`.
+    """
+
+    image0: NDArray[np.uint8]
+    image1: NDArray[np.uint8]
+    flow: NDArray[np.float32]
+    occluded: NDArray[np.bool_]
+    backward_flow: NDArray[np.float32]
+    backward_occluded: NDArray[np.bool_]
+
+
+def render_scene(
+    config: SyntheticConfig, seed: int | Sequence[int], textures: TextureSet
+) -> SyntheticScene:
+    """Render a random scene.
+
+    Parameters
+    ----------
+    config : SyntheticConfig
+        What it is drawn from.
+    seed : int or sequence of int
+        Not negative. The same seed, settings and textures give the same bytes.
+    textures : TextureSet
+        From `load_textures`.
+
+    Returns
+    -------
+    scene : SyntheticScene
+        Frames, flow and occlusions. These do not depend on the effects, so that `config.clean`
+        changes nothing but the frames.
+
+    Raises
+    ------
+    InputError
+        If the seed is negative.
+
+    Examples
+    --------
+    >>> from hamflow.datasets.synthetic import SyntheticConfig, load_textures, render_scene
+    >>> scene = render_scene(SyntheticConfig(height=48, width=64), 0, load_textures())
+    >>> scene.image0.shape, scene.flow.shape
+    ((48, 64, 3), (48, 64, 2))
+    """
+    stage = _Stage(config, seed, textures)
+    images = stage.clean() if config.clean else stage.filmed()
+    return SyntheticScene(*images, *stage.truth())
+
+
+def render_both(
+    config: SyntheticConfig, seed: int | Sequence[int], textures: TextureSet
+) -> tuple[SyntheticScene, SyntheticScene]:
+    """Render one scene without and with effects.
+
+    Parameters
+    ----------
+    config, seed, textures
+        As in `render_scene`.
+
+    Returns
+    -------
+    clean, final : SyntheticScene
+        What `render_scene` gives with and without `config.clean`.
+    """
+    stage = _Stage(config, seed, textures)
+    known = stage.truth()
+    return SyntheticScene(*stage.clean(), *known), SyntheticScene(*stage.filmed(), *known)
+
+
+_Images = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+_Truth = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32], NDArray[np.bool_]]
+
+
+class _Stage:
+    """One scene before it is rendered."""
+
+    def __init__(
+        self, config: SyntheticConfig, seed: int | Sequence[int], textures: TextureSet
+    ) -> None:
+        self._entropy = _entropy(seed)
+        self._config = config
+        self._canvas = Canvas(config.height, config.width)
+        self._layers = set_stage(self._rng(_GEOMETRY), config, textures)
+
+    def _rng(self, purpose: int) -> np.random.Generator:
+        return np.random.default_rng([*self._entropy, purpose])
+
+    def truth(self) -> _Truth:
+        return (*truth(self._canvas, self._layers, 0), *truth(self._canvas, self._layers, 1))
+
+    def clean(self) -> _Images:
+        images = [to_picture(composite(self._canvas, self._layers, frame)) for frame in range(2)]
+        return np.array(images[0]), np.array(images[1])
+
+    def filmed(self) -> _Images:
+        effects = draw_effects(self._rng(_EFFECTS), self._config, self._layers)
+        dressed = effects.dress(self._layers)
+        noise = self._rng(_NOISE)
+        first, second = (film(noise, self._canvas, dressed, effects, frame) for frame in range(2))
+        return first, second
+
+
+def _entropy(seed: int | Sequence[int]) -> list[int]:
+    numbers = [operator.index(seed)] if isinstance(seed, SupportsIndex) else list(seed)
+    if not numbers or min(numbers) < 0:
+        raise InputError(f"seed must not be negative, but is {seed}.")
+    return numbers
+
+
+class SyntheticDataset(Sequence[SyntheticScene]):
+    """Random scenes, rendered when they are asked for.
+
+    ``dataset[i]`` depends on the settings, the seed, the photographs and `i` only: any process
+    gives the same bytes, in any order. Pickled, it is small; the photographs are read again where
+    it is used.
+
+    Parameters
+    ----------
+    config : SyntheticConfig
+        What the scenes are drawn from.
+    folder : str or os.PathLike, optional
+        Photographs, as in `load_textures`.
+    seed : int
+        Another number, other scenes.
+    size : int
+        How many scenes there are.
+
+    Raises
+    ------
+    InputError
+        If the seed is negative or the size not positive.
+    FileError
+        If the photographs cannot be read.
+    """
+
+    def __init__(
+        self,
+        config: SyntheticConfig | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+        size: int = 1000,
+    ) -> None:
+        if size < 1:
+            raise InputError(f"size must be at least 1, but is {size}.")
+        _entropy(seed)
+        self.config = SyntheticConfig() if config is None else config
+        self.folder = None if folder is None else os.fspath(folder)
+        self.seed = seed
+        self.size = size
+        self._textures: TextureSet | None = load_textures(self.folder)
+
+    def __len__(self) -> int:
+        return self.size
+
+    @overload
+    def __getitem__(self, index: int) -> SyntheticScene: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[SyntheticScene]: ...
+    def __getitem__(self, index: int | slice) -> SyntheticScene | list[SyntheticScene]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self.size))]
+        return render_scene(self.config, self._seeds(index), self.textures)
+
+    def both(self, index: int) -> tuple[SyntheticScene, SyntheticScene]:
+        """Return a scene without and with effects, as `render_both` does."""
+        return render_both(self.config, self._seeds(index), self.textures)
+
+    def _seeds(self, index: int) -> list[int]:
+        number = operator.index(index)
+        if not -self.size <= number < self.size:
+            raise IndexError(f"scene {index} of {self.size}")
+        return [self.seed, number % self.size]
+
+    @property
+    def textures(self) -> TextureSet:
+        """The pictures that the scenes are made of."""
+        if self._textures is None:
+            self._textures = load_textures(self.folder)
+        return self._textures
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_textures": None}

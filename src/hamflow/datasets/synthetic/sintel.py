@@ -1,0 +1,220 @@
+"""Sets of scenes on the disk, in the layout of the MPI Sintel benchmark.
+
+::
+
+    ROOT/synthetic.json                              what the set is drawn from
+    ROOT/training/clean/SCENE/frame_0001.png         without effects
+                              frame_0002.png
+    ROOT/training/final/SCENE/...                    the same with them
+    ROOT/training/flow/SCENE/frame_0001.flo
+    ROOT/training/occlusions/SCENE/frame_0001.png    white: hidden in the second frame
+    ROOT/training/invalid/SCENE/frame_0001.png       white: not to be evaluated, which is nowhere
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.datasets.synthetic._workers import run
+from hamflow.datasets.synthetic.config import SyntheticConfig
+from hamflow.datasets.synthetic.scene import SyntheticDataset
+from hamflow.errors import FileError, InputError
+from hamflow.io import write_flow, write_image
+from hamflow.io._atomic import atomic_write
+from hamflow.io._reading import open_regular
+
+SETTINGS = "synthetic.json"
+_VERSION = 1  # of what a seed gives: another one if scenes of the same seed look different
+
+
+@dataclass(frozen=True)
+class SetReport:
+    """What `write_sintel` has done.
+
+    Attributes
+    ----------
+    written, known : int
+        How many scenes it wrote, and how many were complete before.
+    """
+
+    written: int
+    known: int
+
+
+def write_sintel(
+    root: str | os.PathLike[str],
+    config: SyntheticConfig,
+    count: int,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    callback: Callable[[int, int], None] | None = None,
+) -> SetReport:
+    """Write scenes in Sintel's layout.
+
+    The scenes are those of `SyntheticDataset`, in the same order. Complete ones are not written
+    again, so an interrupted call can simply be repeated, and a larger `count` extends a set. Files
+    are complete as soon as they have their names, and none is ever replaced.
+
+    Parameters
+    ----------
+    root : str or os.PathLike
+        The folder of the set, which is made if it does not exist.
+    config : SyntheticConfig
+        What the scenes are drawn from. With `config.clean` there is no folder ``final``.
+    count : int
+        How many scenes the set is to have.
+    folder : str or os.PathLike, optional
+        Photographs, as in `load_textures`.
+    seed : int
+        Another number, other scenes.
+    workers : int
+        In how many processes to render. They are started afresh, so a script that asks for more
+        than one needs the usual ``if __name__ == "__main__":``.
+    callback : callable, optional
+        Called with the number of complete scenes and `count`, first before any is rendered.
+
+    Returns
+    -------
+    report : SetReport
+        How many scenes were written.
+
+    Raises
+    ------
+    InputError
+        If `count`, `seed` or `workers` is out of range.
+    FileError
+        If a photograph cannot be read or a file cannot be written, or the folder holds a set that
+        was drawn from something else, or other files.
+    """
+    for name, value in (("count", count), ("workers", workers)):
+        if value < 1:
+            raise InputError(f"{name} must be at least 1, but is {value}.")
+    base = Path(root)
+    dataset = SyntheticDataset(config, folder, seed, count)
+    _claim(base, _settings(config, seed, dataset.textures.fingerprint()))
+    job = _Job(base, config, dataset)
+    missing = [number for number in range(count) if not job.complete(number)]
+    known = count - len(missing)
+    if callback is not None:
+        callback(known, count)
+    # Closed, so that all workers have ended when this function has.
+    with closing(run(job, missing, min(workers, len(missing)))) as finished:
+        for done, _ in enumerate(finished, start=known + 1):
+            if callback is not None:
+                callback(done, count)
+    return SetReport(len(missing), known)
+
+
+def _settings(config: SyntheticConfig, seed: int, photographs: str) -> dict[str, Any]:
+    return {"version": _VERSION, "seed": seed, "photographs": photographs, **asdict(config)}
+
+
+def _claim(base: Path, settings: dict[str, Any]) -> None:
+    """Make the folder a set of these settings, or see that it is one."""
+    path = base / SETTINGS
+    _make_folder(base)
+    if path.exists():
+        known = _read_settings(path)
+        different = sorted(k for k in {*known, *settings} if known.get(k) != settings.get(k))
+        if different:
+            raise FileError(
+                f"{path}: the set was drawn with other {', '.join(different)}; use the same again, "
+                "or choose another folder."
+            )
+        return
+    if any(base.iterdir()):
+        raise FileError(
+            f"{base}: holds files already, but no set of synthetic scenes; choose another folder."
+        )
+    with atomic_write(path) as file:
+        file.write(json.dumps(settings, indent=1).encode())
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    with open_regular(path) as file:
+        try:
+            known = json.loads(file.read(1 << 20))
+        except ValueError:
+            known = None
+    if not isinstance(known, dict):
+        raise FileError(f"{path}: is damaged; remove the set and draw it again.")
+    return cast(dict[str, Any], known)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"{path}: cannot be made a folder ({error.strerror}); choose another."
+        ) from error
+
+
+class _Job:
+    """Renders and writes one scene after the other, in any process."""
+
+    def __init__(self, base: Path, config: SyntheticConfig, dataset: SyntheticDataset) -> None:
+        self._training = base / "training"
+        self._clean = config.clean
+        # It leaves the photographs behind when it is sent to another process.
+        self._dataset = dataset
+        self._passes = ("clean",) if config.clean else ("clean", "final")
+
+    def prepare(self) -> None:
+        """Read the photographs."""
+        self._dataset.textures  # noqa: B018
+
+    def _paths(self, number: int) -> dict[str, Path]:
+        scene = f"scene_{number:05d}"
+        paths = {
+            f"{name}{frame}": self._training / name / scene / f"frame_{frame + 1:04d}.png"
+            for name in self._passes
+            for frame in range(2)
+        }
+        paths |= {
+            name: self._training / name / scene / "frame_0001.png"
+            for name in ("occlusions", "invalid")
+        }
+        return {**paths, "flow": self._training / "flow" / scene / "frame_0001.flo"}
+
+    def complete(self, number: int) -> bool:
+        """Whether all files of a scene are there."""
+        paths = self._paths(number)
+        # It is written last, and mostly there are thousands of scenes still to come.
+        return paths["flow"].exists() and all(path.exists() for path in paths.values())
+
+    def __call__(self, number: int) -> None:
+        """Render a scene and write what is not there yet."""
+        data = self._dataset
+        scenes = (data[number],) if self._clean else data.both(number)
+        images = {
+            f"{name}{frame}": image
+            for name, scene in zip(self._passes, scenes, strict=True)
+            for frame, image in enumerate((scene.image0, scene.image1))
+        }
+        occluded = scenes[0].occluded
+        images["occlusions"] = _mask(occluded)
+        images["invalid"] = _mask(np.zeros_like(occluded))
+        for name, path in self._paths(number).items():
+            if path.exists():
+                continue
+            _make_folder(path.parent)
+            if name == "flow":
+                write_flow(path, scenes[0].flow)
+            else:
+                write_image(path, images[name])
+
+
+def _mask(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    return np.where(mask, 255, 0).astype(np.uint8)

@@ -1,0 +1,224 @@
+"""The descriptor network as an ONNX graph, built from its architecture and weights.
+
+The graph is first a plain list of nodes, which needs no package: the check of foreign files
+compares with it. Only the last step, which writes it as ONNX, needs the package onnx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.descriptors.architecture import Architecture
+from hamflow.descriptors.weights import check_weights, file_metadata
+from hamflow.errors import InputError
+
+IMAGE = "image"
+"""Name of the input: 1×3×H×W, red, green, blue in 0..1."""
+PHI = "phi"
+"""Name of the output: 1×H×W×m."""
+OPSET = 17
+IR_VERSION = 8
+"""Old enough for every onnxruntime from 1.17 on."""
+
+# What a file may hold; the last two come from quantisation.
+OPERATIONS = {
+    "Add",
+    "AveragePool",
+    "Conv",
+    "Div",
+    "LeakyRelu",
+    "Mul",
+    "Pad",
+    "ReduceMean",
+    "Resize",
+    "Sqrt",
+    "Sub",
+    "Tanh",
+    "Transpose",
+    "QuantizeLinear",
+    "DequantizeLinear",
+}
+
+_SLOPE = 0.1  # of the leaky ReLU
+_FLAT = 0.0004  # variance that keeps the noise of flat regions small: (0.02)²
+
+Value = int | float | str | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation: what it is called in ONNX, what it reads, and its settings."""
+
+    op: str
+    inputs: tuple[str, ...]
+    settings: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in the order of computation, by the name of their result, and fixed numbers."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    constants: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def add(self, op: str, *inputs: str, name: str = "", **settings: Value) -> str:
+        """Append a node and return the name of its result."""
+        name = name or f"{op.lower()}.{len(self.nodes)}"
+        self.nodes[name] = Node(op, inputs, settings)
+        return name
+
+    def constant(self, name: str, values: object, dtype: type[Any] = np.float32) -> str:
+        """Remember fixed numbers and return their name."""
+        self.constants[name] = np.array(values, dtype)
+        return name
+
+
+def build_graph(architecture: Architecture) -> Graph:
+    """Return the graph of a network; its weights are inputs with the names of the architecture."""
+    graph = Graph()
+    layers = {"paper": _paper, "context": _context}[architecture.kind]
+    phi = layers(graph, architecture, _normalised(graph, architecture.contrast))
+    graph.add("Transpose", phi, name=PHI, perm=(0, 2, 3, 1))
+    return graph
+
+
+def build_model(
+    architecture: Architecture,
+    weights: Mapping[str, NDArray[np.float32]],
+    extra: Mapping[str, str] | None = None,
+) -> bytes:
+    """Return the network as an ONNX file: the same bytes for the same arguments.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        Which network it is.
+    weights : mapping of str to array of float32
+        Exactly those of `Architecture.parameters`.
+    extra : mapping of str to str, optional
+        What else to note in the file.
+
+    Raises
+    ------
+    InputError
+        If the weights are not those of the network, or the package onnx is missing.
+    """
+    check_weights(architecture, weights)
+    metadata = file_metadata(architecture, extra)
+    onnx = import_onnx()
+    helper, from_array = onnx.helper, onnx.numpy_helper.from_array
+    graph = build_graph(architecture)
+    nodes = [
+        helper.make_node(node.op, node.inputs, [name], name=name, **node.settings)
+        for name, node in graph.nodes.items()
+    ]
+    fixed = graph.constants | {name: weights[name] for name in architecture.parameters()}
+    tensors = [from_array(value, name) for name, value in fixed.items()]
+    kind = onnx.TensorProto.FLOAT
+    model = helper.make_model(
+        helper.make_graph(
+            nodes,
+            "descriptor",
+            [helper.make_tensor_value_info(IMAGE, kind, [1, 3, "H", "W"])],
+            [helper.make_tensor_value_info(PHI, kind, [1, "H", "W", architecture.m])],
+            tensors,
+        ),
+        producer_name="hamflow",
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+    )
+    return with_metadata(model, metadata)
+
+
+def with_metadata(model: Any, metadata: Mapping[str, str]) -> bytes:
+    """Return an ONNX model as bytes, with this metadata and no other."""
+    del model.metadata_props[:]
+    for key, value in metadata.items():
+        model.metadata_props.add(key=key, value=value)
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
+
+
+def import_onnx() -> Any:
+    """Return the package onnx, or raise an InputError that says how to get it."""
+    try:
+        import onnx  # noqa: PLC0415  (an extra)
+        import onnx.helper  # noqa: PLC0415
+        import onnx.numpy_helper  # noqa: PLC0415
+    except ImportError:
+        raise InputError("This needs the package onnx: pip install 'hamflow[export]'.") from None
+    return onnx
+
+
+def _normalised(graph: Graph, radius: int) -> str:
+    """Bring the image to about -2..2, or to mean 0 and variance 1 in every neighbourhood."""
+    if radius == 0:
+        centred = graph.add("Sub", IMAGE, graph.constant("grey", 0.5))
+        return graph.add("Mul", centred, graph.constant("gain", 4))
+    centred = graph.add("Sub", IMAGE, _box(graph, IMAGE, radius))
+    # A mean over channels and then over the box is the mean over both, and cheaper that way round.
+    square = graph.add("ReduceMean", graph.add("Mul", centred, centred), axes=(1,), keepdims=1)
+    variance = _box(graph, square, radius)
+    deviation = graph.add("Sqrt", graph.add("Add", variance, graph.constant("flat", _FLAT)))
+    return graph.add("Div", centred, deviation)
+
+
+def _box(graph: Graph, x: str, radius: int) -> str:
+    size = 2 * radius + 1
+    rows = graph.add("AveragePool", _padded(graph, x, radius), kernel_shape=(1, size))
+    return graph.add("AveragePool", rows, kernel_shape=(size, 1))
+
+
+def _paper(graph: Graph, architecture: Architecture, x: str) -> str:
+    x = _padded(graph, x, (architecture.layers + 1) // 2)
+    for layer in architecture.convolutions():
+        x = graph.add("Tanh", _convolution(graph, x, layer))
+    return x
+
+
+def _context(graph: Graph, architecture: Architecture, x: str) -> str:
+    last = len(architecture.widths) - 1
+    scales = graph.constant("twice", (1, 1, 2, 2))
+
+    def layer(x: str, name: str) -> str:
+        return _convolution(graph, _padded(graph, x, 1), name)
+
+    def act(x: str) -> str:
+        return graph.add("LeakyRelu", x, alpha=_SLOPE)
+
+    kept = []
+    for level in range(last + 1):
+        if level:
+            x = graph.add("AveragePool", x, kernel_shape=(2, 2), strides=(2, 2))
+        x = act(layer(x, f"down.{level}.0"))
+        x = act(layer(x, f"down.{level}.1"))
+        kept.append(x)
+    x = act(layer(x, "bottom"))
+    for level in reversed(range(last)):
+        lifted = _convolution(graph, x, f"lift.{level}")
+        enlarged = graph.add(
+            "Resize",
+            lifted,
+            "",  # a region of interest, which this mode has not
+            scales,
+            mode="linear",
+            coordinate_transformation_mode="half_pixel",
+        )
+        x = act(graph.add("Add", kept[level], enlarged))
+        if level:
+            x = act(layer(x, f"merge.{level}"))
+    return graph.add("Tanh", layer(x, "out"))
+
+
+def _convolution(graph: Graph, x: str, layer: str) -> str:
+    return graph.add("Conv", x, f"{layer}.weight", f"{layer}.bias", name=layer)
+
+
+def _padded(graph: Graph, x: str, by: int) -> str:
+    pads = graph.constant(f"border.{by}", (0, 0, by, by, 0, 0, by, by), np.int64)
+    return graph.add("Pad", x, pads, mode="edge")

@@ -1,0 +1,101 @@
+"""Images of any size in tiles of bounded memory, without a trace of it in the result."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.descriptors.architecture import Architecture
+from hamflow.errors import InputError
+
+_TILE_BYTES = 2**29  # what onnxruntime may hold while it works on one tile
+_MOST_COLUMNS = 64  # ways to cut an image that are tried
+
+
+class Span(NamedTuple):
+    """Rows or columns of a tile: those that it is for, and around them those that it reads."""
+
+    low: int
+    start: int
+    stop: int
+    high: int
+
+    @property
+    def inner(self) -> slice:
+        """Where in what was read those are that the tile is for."""
+        return slice(self.start - self.low, self.stop - self.low)
+
+
+def plan_tiles(
+    height: int, width: int, architecture: Architecture, tile_pixels: int
+) -> list[tuple[Span, Span]]:
+    """Cut an image into tiles of about one size, in the way that computes least twice.
+
+    Each tile reads as much around it as a descriptor sees, so what comes out does not depend on
+    how the image is cut. Tiles start where the coarse pixels of the network do.
+    """
+    step = architecture.alignment
+    margin = _rounded_up(architecture.margin, step)
+    full = _rounded_up(height, step)
+    if tile_pixels < (2 * margin + step) ** 2:
+        raise InputError(
+            f"tile_pixels must be at least {(2 * margin + step) ** 2} for this network, but is "
+            f"{tile_pixels}."
+        )
+    best: tuple[int, int, int] | None = None
+    count = 0
+    while best is None or count < _MOST_COLUMNS:
+        count += 1
+        core_width = _rounded_up(-(-width // count), step)
+        tile_width = min(_rounded_up(width, step), core_width + 2 * margin)
+        room = tile_pixels // tile_width
+        core_height = full if room >= full else (room - 2 * margin) // step * step
+        if core_height < step:
+            continue
+        rows = -(-height // core_height)
+        core_height = _rounded_up(-(-height // rows), step)
+        cost = count * rows * tile_width * min(full, core_height + 2 * margin)
+        if best is None or cost < best[0]:
+            best = (cost, core_height, core_width)
+        if core_width == step:
+            break
+    return [
+        (rows, columns)
+        for rows in _spans(height, best[1], margin)
+        for columns in _spans(width, best[2], margin)
+    ]
+
+
+def _spans(size: int, core: int, margin: int) -> list[Span]:
+    return [
+        Span(
+            max(0, start - margin),
+            start,
+            min(size, start + core),
+            min(size, start + core + margin),
+        )
+        for start in range(0, size, core)
+    ]
+
+
+def network_input(tile: NDArray[Any], step: int) -> NDArray[np.float32]:
+    """Return a part of an image as 1×3×H×W in 0..1, filled up to multiples of `step`."""
+    scale = np.iinfo(tile.dtype).max if tile.dtype.kind == "u" else 1
+    planes = np.atleast_3d(tile).transpose(2, 0, 1)
+    fill = [(0, 0), *((0, -size % step) for size in tile.shape[:2])]
+    x = np.pad(planes, fill, "edge").astype(np.float32) / np.float32(scale)
+    return np.ascontiguousarray(np.broadcast_to(x, (1, 3, *x.shape[1:])))
+
+
+def default_tile_pixels(architecture: Architecture) -> int:
+    """Return how many pixels onnxruntime can do with the memory for a tile."""
+    inner = architecture.channels if architecture.kind == "paper" else architecture.widths[0]
+    # Measured: it holds not quite four times as many numbers as the largest layer has.
+    least = (2 * architecture.margin + 4 * architecture.alignment) ** 2
+    return max(least, _TILE_BYTES // (4 * 4 * max(inner, architecture.m)))
+
+
+def _rounded_up(size: int, step: int) -> int:
+    return -(-size // step) * step

@@ -1,0 +1,1 @@
+"""Learning of descriptors, end to end through the min-projection; only this needs torch."""

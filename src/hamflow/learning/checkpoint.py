@@ -1,0 +1,128 @@
+"""The whole state of a run in one safetensors file: weights, the optimiser's, and the step."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from hamflow.errors import FileError
+from hamflow.io._atomic import atomic_write
+from hamflow.learning.config import TrainConfig, config_of, config_values
+from hamflow.learning.network import DescriptorNetwork
+
+_FORMAT = "hamflow-checkpoint"
+
+
+@dataclass
+class Progress:
+    """How far a run has come.
+
+    Attributes
+    ----------
+    step : int
+        Steps taken.
+    seconds : float
+        Time spent.
+    best : float
+        The smallest error at a validation so far.
+    best_step : int
+        When that was.
+    processes : int
+        How many processes share a step: which pairs it learns from depends on it.
+    """
+
+    step: int = 0
+    seconds: float = 0.0
+    best: float = float("inf")
+    best_step: int = 0
+    processes: int = 1
+
+
+def save_checkpoint(
+    path: Path,
+    config: TrainConfig,
+    progress: Progress,
+    network: DescriptorNetwork,
+    optimiser: torch.optim.Adam,
+) -> None:
+    """Write the state, whole or not at all."""
+    tensors: dict[str, torch.Tensor] = {}
+    for name, parameter in network.named_parameters():
+        tensors[f"weights.{name}"] = parameter.detach()
+        state = optimiser.state.get(parameter, {})
+        for key in ("exp_avg", "exp_avg_sq", "step"):
+            if key in state:
+                tensors[f"{key}.{name}"] = state[key]
+    metadata = {
+        "format": _FORMAT,
+        "config": json.dumps(config_values(config)),
+        "progress": json.dumps(vars(progress)),
+    }
+    content = save({name: t.contiguous() for name, t in tensors.items()}, metadata)
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def read_progress(path: Path) -> tuple[TrainConfig, Progress]:
+    """Return whose checkpoint a file is and how far it had come, without reading the weights.
+
+    Raises
+    ------
+    FileError
+        If there is no such file or it is not a checkpoint.
+    """
+    with _opened(path) as file:
+        metadata: dict[str, str] = file.metadata() or {}
+    if metadata.get("format") != _FORMAT:
+        raise FileError(f"{path}: is not a checkpoint of a training run; start a new one.")
+    try:
+        config = config_of(json.loads(metadata["config"]))
+        progress = Progress(**json.loads(metadata["progress"]))
+        for name, default in vars(Progress()).items():
+            if type(getattr(progress, name)) is not type(default) or getattr(progress, name) < 0:
+                raise ValueError(f"{name} is {getattr(progress, name)!r}")
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FileError(f"{path}: is a damaged checkpoint ({error}); start a new run.") from error
+    return config, progress
+
+
+def load_checkpoint(path: Path, network: DescriptorNetwork, optimiser: torch.optim.Adam) -> None:
+    """Take weights and the optimiser's state from a checkpoint; shapes are checked first."""
+    with _opened(path) as file:
+        present = set(file.keys())
+        for name, parameter in network.named_parameters():
+            expected = {f"weights.{name}": parameter.shape}
+            stepped = f"step.{name}" in present
+            if stepped:
+                expected |= {f"{key}.{name}": parameter.shape for key in ("exp_avg", "exp_avg_sq")}
+                expected[f"step.{name}"] = torch.Size()
+            for key, shape in expected.items():
+                if key not in present or not _fits(file.get_slice(key), shape):
+                    raise FileError(f"{path}: has no fitting {key}; start a new run.")
+            with torch.no_grad():
+                parameter.copy_(file.get_tensor(f"weights.{name}"))
+            if stepped:
+                optimiser.state[parameter] = {
+                    key: file.get_tensor(f"{key}.{name}").clone()
+                    for key in ("step", "exp_avg", "exp_avg_sq")
+                }
+
+
+def _fits(entry: Any, shape: torch.Size) -> bool:
+    return entry.get_dtype() == "F32" and tuple(entry.get_shape()) == tuple(shape)
+
+
+def _opened(path: Path) -> Any:
+    if not os.path.isfile(path):
+        raise FileError(f"{path}: does not exist; there is nothing to resume.")
+    try:
+        return safe_open(path, framework="pt")
+    except (SafetensorError, OSError) as error:
+        raise FileError(f"{path}: is not a safetensors file ({error}).") from error

@@ -1,0 +1,197 @@
+"""Pairs to learn from and to validate on: any pair by its number, the same in every process."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from hamflow.datasets import FolderDataset
+from hamflow.datasets.synthetic import SyntheticDataset
+from hamflow.errors import HamflowError, InputError
+from hamflow.learning.augment import Sample, augment
+from hamflow.learning.config import AugmentConfig, DataConfig, TrainConfig
+
+_ENDLESS = 2**40
+_VALIDATION_SEED = 2**31  # far from any seed that a user would choose
+
+
+class PairSource:
+    """Pairs of a `DataConfig` by number, as they are."""
+
+    def __init__(self, config: DataConfig, seed: int) -> None:
+        self._config = config
+        if config.dataset == "synthetic":
+            self._scenes = SyntheticDataset(
+                config.synthetic, folder=config.root, seed=seed, size=_ENDLESS
+            )
+            self.count = _ENDLESS
+        else:
+            assert config.root is not None
+            pairs = FolderDataset(config.root)
+            self._pairs = [pairs[i] for i in evenly(len(pairs), config.subset)]
+            self.count = len(self._pairs)
+
+    def __getitem__(self, number: int) -> Sample:
+        if self._config.dataset == "synthetic":
+            scene = self._scenes[number]
+            return Sample(_floats(scene.image0), _floats(scene.image1), scene.flow, scene.occluded)
+        pair = replace(self._pairs[number])  # a copy, freed with what it has read
+        occluded = pair.occluded
+        if occluded is None:
+            occluded = np.zeros(pair.flow.shape[:2], np.bool_)
+        sample = Sample(_floats(pair.image0), _floats(pair.image1), pair.flow, occluded)
+        return _reduced(sample, self._config.reduce)
+
+
+class TrainingPairs(Dataset[Sample]):
+    """The endless sequence of augmented pairs that a run learns from."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        self._source = PairSource(config.data, config.seed)
+        self._augment: AugmentConfig = config.augment
+        self._crop = config.data.crop if config.data.dataset == "folder" else None
+        self._seed = config.seed
+
+    def __len__(self) -> int:
+        return _ENDLESS
+
+    def __getitem__(self, number: int) -> Sample:
+        rng = np.random.default_rng([self._seed, 1, number])
+        if self._source.count == _ENDLESS:
+            chosen = number
+        else:
+            # Every pair once, in another order each time.
+            turn, place = divmod(number, self._source.count)
+            order = np.random.default_rng([self._seed, 2, turn]).permutation(self._source.count)
+            chosen = int(order[place])
+        return augment(self._source[chosen], self._augment, self._crop, rng)
+
+
+def training_batches(
+    config: TrainConfig, first_step: int, rank: int = 0, processes: int = 1
+) -> Iterator[list[Sample]]:
+    """Yield the batches of one process from `first_step` on, prepared ahead by the workers.
+
+    Raises
+    ------
+    HamflowError
+        If a pair cannot be read or rendered.
+    """
+    loader: DataLoader[Sample | HamflowError] = DataLoader(
+        _Answers(TrainingPairs(config)),
+        batch_size=config.batch,
+        sampler=_Numbers(first_step, config.steps, rank, processes, config.batch),
+        num_workers=config.workers,
+        collate_fn=list,
+        prefetch_factor=4 if config.workers else None,
+        multiprocessing_context="forkserver" if config.workers else None,
+        worker_init_fn=_ignore_signals,
+    )
+    for answers in loader:
+        for answer in answers:
+            if isinstance(answer, HamflowError):
+                raise answer
+        yield answers
+
+
+@dataclass(frozen=True)
+class _Numbers(Sampler[int]):
+    """The numbers of the pairs of one process; together, the processes take every number once."""
+
+    first_step: int
+    steps: int
+    rank: int
+    processes: int
+    batch: int
+
+    def __len__(self) -> int:
+        return (self.steps - self.first_step) * self.batch
+
+    def __iter__(self) -> Iterator[int]:
+        for step in range(self.first_step, self.steps):
+            start = (step * self.processes + self.rank) * self.batch
+            yield from range(start, start + self.batch)
+
+
+class _Answers(Dataset[Sample | HamflowError]):
+    """Pairs, or what is wrong with them: raised in a worker, the error would become a traceback."""
+
+    def __init__(self, pairs: TrainingPairs) -> None:
+        self._pairs = pairs
+
+    def __getitem__(self, number: int) -> Sample | HamflowError:
+        try:
+            return self._pairs[number]
+        except HamflowError as error:
+            return error
+
+
+def _ignore_signals(_: int) -> None:
+    """Leave Ctrl-C and SIGTERM, which reach the workers too, to the process that they work for.
+
+    It ends after the step, for which it may be waiting for a pair, and then ends its workers.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def validation_samples(config: TrainConfig) -> Iterator[Sample]:
+    """Yield the pairs to validate on, always the same."""
+    data = config.validation or config.data
+    source = PairSource(data, config.seed + _VALIDATION_SEED)
+    count = config.validation_pairs
+    if source.count == _ENDLESS:
+        numbers = list(range(count))
+    else:
+        numbers = evenly(source.count, min(1.0, count / source.count))
+    for number in numbers:
+        yield source[number]
+
+
+def evenly(count: int, share: float) -> list[int]:
+    """Return evenly spaced numbers below `count`: a share of them, at least one.
+
+    Examples
+    --------
+    >>> evenly(10, 0.2)
+    [2, 7]
+    """
+    wanted = max(1, round(count * share))
+    return [int((2 * i + 1) * count / (2 * wanted)) for i in range(wanted)]
+
+
+def as_tensor(images: list[NDArray[np.float32]]) -> torch.Tensor:
+    """Return images (H, W, 3) of one size as N×3×H×W."""
+    if len({image.shape for image in images}) != 1:
+        raise InputError(
+            "The images of a batch differ in size; crop them to one size, or take a batch of 1."
+        )
+    return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
+
+
+def _floats(image: NDArray[np.uint8] | NDArray[np.uint16]) -> NDArray[np.float32]:
+    return image.astype(np.float32) / np.float32(np.iinfo(image.dtype).max)
+
+
+def _reduced(sample: Sample, factor: int) -> Sample:
+    """Average boxes of pixels; a box is hidden if half of it is, and known if all of it is."""
+    if factor == 1:
+        return sample
+    rows, columns = (side // factor for side in sample.flow.shape[:2])
+    if min(rows, columns) < 1:
+        raise InputError(f"Reduced by {factor}, nothing is left of a pair.")
+
+    def boxes(array: NDArray[np.float32]) -> NDArray[np.float32]:
+        cut = array[: rows * factor, : columns * factor]
+        blocks = cut.reshape(rows, factor, columns, factor, -1)
+        return np.asarray(blocks.mean(axis=(1, 3), dtype=np.float64), np.float32)
+
+    hidden = boxes(sample.occluded[..., None].astype(np.float32))[..., 0] >= 0.5
+    flow = boxes(sample.flow) / np.float32(factor)
+    return Sample(boxes(sample.image0), boxes(sample.image1), flow, hidden)

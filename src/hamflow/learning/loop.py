@@ -1,0 +1,346 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.utils import clip_grad_norm_
+
+from hamflow import _runtime
+from hamflow.descriptors.weights import read_weights, save_weights
+from hamflow.errors import FileError, InputError
+from hamflow.learning.augment import Sample
+from hamflow.learning.checkpoint import Progress, load_checkpoint, read_progress, save_checkpoint
+from hamflow.learning.config import TrainConfig, differing
+from hamflow.learning.data import TrainingPairs, as_tensor, training_batches, validation_samples
+from hamflow.learning.log import RunLog
+from hamflow.learning.loss import Truth, balance_loss, matching_loss
+from hamflow.learning.matching import project
+from hamflow.learning.network import DescriptorNetwork, build_network
+from hamflow.learning.validation import Validation, constant_bits, validate
+from hamflow.window import Window
+
+CHECKPOINT = "checkpoint.safetensors"
+BEST, LAST = "best.safetensors", "last.safetensors"
+_FIRST_IMAGES = 4  # on which the weights are initialised
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step did, for those who watch.
+
+    Attributes
+    ----------
+    number : int
+        Steps taken, this one included.
+    loss, rate, norm : float
+        The batch's loss (that of all processes), the learning rate, and the norm of the gradient
+        before it was clipped.
+    constant_bits : float
+        Share of the bits that are constant over the first image.
+    waited, seconds : float
+        How long the step waited for its data, and how long it took in all.
+    validation : Validation or None
+        If there was one after it.
+    """
+
+    number: int
+    loss: float
+    rate: float
+    norm: float
+    constant_bits: float
+    waited: float
+    seconds: float
+    validation: Validation | None = None
+
+
+def train(
+    config: TrainConfig,
+    output: Path,
+    *,
+    resume: bool = False,
+    callback: Callable[[Step], None] | None = None,
+) -> Progress:
+    """Learn descriptors and leave all there is to know about it in a folder.
+
+    The folder gets the best weights so far (``best.safetensors``), the latest
+    (``last.safetensors``), the state to resume from, the learning curve as CSV, picture and
+    TensorBoard events. Under ``torchrun`` every process learns from its own share of the pairs,
+    and the gradients are averaged.
+
+    Parameters
+    ----------
+    config : TrainConfig
+        The run.
+    output : Path
+        Its folder; created if need be.
+    resume : bool
+        Continue the run in that folder as if it had never stopped.
+    callback : callable, optional
+        Called after each step.
+
+    Returns
+    -------
+    Progress
+        How far it came: less than `config.steps` after a Ctrl-C or a SIGTERM.
+
+    Raises
+    ------
+    InputError, FileError
+        If the folder holds another run, or what `resume` needs is not there.
+    """
+    with _Run(config, output, resume) as run:
+        return run.go(callback)
+
+
+class _Run:
+    def __init__(self, config: TrainConfig, output: Path, resume: bool) -> None:
+        self.config = config
+        self.output = output
+        self.progress = Progress()
+        checkpoint = output / CHECKPOINT
+        if resume:
+            written, self.progress = read_progress(checkpoint)
+            _check_same(written, config, checkpoint)
+        elif checkpoint.exists():
+            raise FileError(
+                f"{checkpoint}: there is a run already; resume it, or name a new folder."
+            )
+        self.rank, self.processes = _join()
+        self.main = self.rank == 0
+        if resume and self.progress.processes != self.processes:
+            raise InputError(
+                f"{checkpoint}: the run had {self.progress.processes} processes, not "
+                f"{self.processes}; take as many to resume it, or name a new folder."
+            )
+        self.progress.processes = self.processes
+        if self.main:
+            _make_folder(output)
+        self.window = Window.of(config.window)
+        _use_threads(config.threads)
+        torch.manual_seed(config.seed)
+        self.network = build_network(config.network)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
+        if resume:
+            load_checkpoint(checkpoint, self.network, self.optimiser)
+        else:
+            _first_weights(self.network, config)
+        self.model = DistributedDataParallel(self.network) if self.processes > 1 else self.network
+        self.log = RunLog(output, config, self.progress.step) if self.main else None
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.log is not None:
+            self.log.close()
+        if self.processes > 1 and dist.is_initialized():
+            dist.destroy_process_group()
+
+    def go(self, callback: Callable[[Step], None] | None) -> Progress:
+        config, progress = self.config, self.progress
+        batches = training_batches(config, progress.step, self.rank, self.processes)
+        saved = time.monotonic()
+        with _stop_signals() as stopping:
+            while progress.step < config.steps and not self._agree(stopping.is_set()):
+                started = time.monotonic()
+                batch = next(batches)
+                waited = time.monotonic() - started
+                rate = self._rate()
+                loss, norm, constant = self._learn(batch, rate)
+                progress.step += 1
+                validation = None
+                if self.main and self._due():
+                    validation = self._validate()
+                seconds = time.monotonic() - started
+                progress.seconds += seconds
+                step = Step(progress.step, loss, rate, norm, constant, waited, seconds, validation)
+                if self.log is not None:
+                    self.log.add(step)
+                if callback is not None:
+                    callback(step)
+                if self.main and time.monotonic() - saved > 60 * config.checkpoint_minutes:
+                    self._save()
+                    saved = time.monotonic()
+        if self.main:
+            self._save()
+        return progress
+
+    def _learn(self, batch: list[Sample], rate: float) -> tuple[float, float, float]:
+        """Take a step; return the loss, the norm of the gradient and the share of constant bits."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.zero_grad(set_to_none=True)
+        images = as_tensor([image for s in batch for image in (s.image0, s.image1)])
+        phi = self.model(images)
+        losses = [self._loss(phi[2 * i : 2 * i + 2], sample) for i, sample in enumerate(batch)]
+        loss = torch.stack(losses).sum() / len(batch)
+        mean = self._mean(loss.detach().clone())
+        norm = math.nan
+        if math.isfinite(mean):
+            loss.backward()  # type: ignore[no-untyped-call]
+            norm = float(clip_grad_norm_(self.network.parameters(), self.config.clip))
+        if not math.isfinite(norm):
+            what = "gradient" if math.isfinite(mean) else "loss"
+            raise InputError(
+                f"The {what} of step {self.progress.step + 1} is not finite; start a new run with "
+                "a lower learning_rate or a higher temperature."
+            )
+        self.optimiser.step()
+        return mean, norm, constant_bits(phi[0].detach())
+
+    def _loss(self, phi: Tensor, sample: Sample) -> Tensor:
+        """Return the loss of one pair."""
+        config = self.config
+        truth = Truth.of(sample.flow, self.window, sample.occluded)
+        bootstrapping = self.progress.step < config.bootstrap * config.steps
+        first, second = phi.unbind()
+        costs = project(
+            first,
+            second,
+            self.window,
+            config.model,
+            outside=config.outside,
+            inner=truth.flow if bootstrapping and config.model != "ff" else None,
+        )
+        loss = matching_loss(*costs, truth, target=config.target, temperature=config.temperature)
+        if config.balance:
+            loss = loss + config.balance * balance_loss(phi)
+        return loss
+
+    def _rate(self) -> float:
+        """Return the learning rate of the step to come: a ramp, then a cosine."""
+        config, step = self.config, self.progress.step
+        ramp = min(1.0, (step + 1) / max(config.warmup, 1))
+        fall = 0.5 + 0.5 * math.cos(math.pi * min(1.0, step / config.steps))
+        return config.learning_rate * ramp * (config.final_rate + (1 - config.final_rate) * fall)
+
+    def _due(self) -> bool:
+        step = self.progress.step
+        last = step == self.config.steps
+        return self.config.validation_pairs > 0 and (last or step % self.config.validate_every == 0)
+
+    def _validate(self) -> Validation:
+        result = validate(self.network, validation_samples(self.config), self.config)
+        error = result.epe_trained if math.isnan(result.epe_qq) else result.epe_qq
+        if error < self.progress.best:
+            self.progress.best, self.progress.best_step = error, self.progress.step
+            self._save_weights(BEST)
+        return result
+
+    def _save(self) -> None:
+        save_checkpoint(
+            self.output / CHECKPOINT, self.config, self.progress, self.network, self.optimiser
+        )
+        self._save_weights(LAST)
+        if self.log is not None:
+            self.log.draw()
+
+    def _save_weights(self, name: str) -> None:
+        extra = {
+            "model": self.config.model,
+            "window": str(self.config.window),
+            "step": str(self.progress.step),
+        }
+        save_weights(self.output / name, self.config.network, self.network.weights(), extra)
+
+    def _agree(self, stop: bool) -> bool:
+        """Return whether any process wants to stop: they must all do so at the same step."""
+        return self._mean(torch.tensor(float(stop))) > 0
+
+    def _mean(self, value: Tensor) -> float:
+        """Return the mean of a number over the processes."""
+        if self.processes > 1:
+            dist.all_reduce(value)
+        return float(value) / self.processes
+
+
+def _first_weights(network: DescriptorNetwork, config: TrainConfig) -> None:
+    if config.start is not None:
+        architecture, weights, _ = read_weights(config.start)
+        if architecture != config.network:
+            raise FileError(
+                f"{config.start}: is of another architecture than the run's; give the run its "
+                f"own, {architecture}."
+            )
+        network.load(weights)
+    else:
+        pairs = TrainingPairs(config)
+        network.initialise(_common_size([pairs[i].image0 for i in range(_FIRST_IMAGES)]))
+
+
+def _common_size(images: list[NDArray[np.float32]]) -> Tensor:
+    rows, columns = (min(image.shape[axis] for image in images) for axis in (0, 1))
+    return as_tensor([image[:rows, :columns] for image in images])
+
+
+def _check_same(written: TrainConfig, config: TrainConfig, checkpoint: Path) -> None:
+    """Refuse to resume a run as another one, but for what does not change its course."""
+    free = {"workers", "threads", "checkpoint_minutes", "validate_every", "validation_pairs"}
+    for name, value in differing(written, config):
+        if name not in free:
+            raise InputError(
+                f"{checkpoint}: the run had another {name} ({value}); give the same one to resume "
+                "it, or name a new folder."
+            )
+
+
+def _join() -> tuple[int, int]:
+    """Return this process's rank and how many there are, under torchrun."""
+    if not dist.is_torchelastic_launched():
+        return 0, 1
+    if not dist.is_initialized():
+        dist.init_process_group("gloo")
+    return dist.get_rank(), dist.get_world_size()
+
+
+def _use_threads(threads: int) -> None:
+    if not threads:
+        threads = torch.get_num_threads()
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        if here > 1:  # torchrun has set one thread for each, whatever the machine has
+            threads = max(1, (os.cpu_count() or 1) // here)
+    torch.set_num_threads(threads)
+    _runtime.set_num_threads(threads)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be created ({error.strerror}).") from error
+
+
+@contextmanager
+def _stop_signals() -> Iterator[threading.Event]:
+    """Turn Ctrl-C and SIGTERM into a wish to stop after the step; a second Ctrl-C stops at once."""
+    stopping = threading.Event()
+    before = {}
+
+    def wish(number: int, _: object) -> None:
+        if stopping.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stopping.set()
+
+    if threading.current_thread() is threading.main_thread():
+        before = {s: signal.signal(s, wish) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            # None: not set by Python, so not to be had back.
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)

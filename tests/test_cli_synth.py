@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from _synthetic import FailingJob
+from hamflow.cli import synth as command
+from hamflow.cli.main import main
+from hamflow.datasets import FlowPair, SyntheticConfig, SyntheticDataset
+from hamflow.datasets.synthetic import SetReport, _workers, write_sintel
+from hamflow.errors import FileError, HamflowError, InputError
+from hamflow.io import read_flow, read_image
+
+SIZE = ("--width", "64", "--height", "48", "--max-displacement", "20")
+CONFIG = SyntheticConfig(height=48, width=64, max_displacement=20)
+PER_SCENE = 7
+
+
+def run(out: Path, number: int, *args: object) -> int:
+    words = ["synth", "-o", out, "-n", number, *SIZE, "--workers", 1, *args]
+    return main([str(word) for word in words])
+
+
+def files(root: Path) -> dict[str, bytes]:
+    paths = sorted(path for path in root.rglob("*") if path.is_file())
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run the command, see it fail with one line and return that."""
+
+    def fail(out: Path, number: int, *args: object) -> str:
+        assert run(out, number, *args) == 1
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        return lines[0]
+
+    return fail
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("sets") / "deep" / "set"
+    assert run(root, 3) == 0
+    return root
+
+
+def test_layout(written: Path) -> None:
+    names = set(files(written)) - {"synthetic.json"}
+    expected = set()
+    for scene in ("scene_00000", "scene_00001", "scene_00002"):
+        for name in ("clean", "final"):
+            expected |= {f"training/{name}/{scene}/frame_000{k}.png" for k in (1, 2)}
+        expected |= {
+            f"training/{name}/{scene}/frame_0001.png" for name in ("occlusions", "invalid")
+        }
+        expected.add(f"training/flow/{scene}/frame_0001.flo")
+    assert names == expected
+    assert len(names) == 3 * PER_SCENE
+
+
+def test_reads_back_as_it_was_rendered(written: Path) -> None:
+    dataset = SyntheticDataset(CONFIG, size=3)
+    for number in range(3):
+        clean, final = dataset.both(number)
+        training, scene = written / "training", f"scene_{number:05d}"
+        for name, shown in (("clean", clean), ("final", final)):
+            pair = FlowPair(
+                scene,
+                training / name / scene / "frame_0001.png",
+                training / name / scene / "frame_0002.png",
+                training / "flow" / scene / "frame_0001.flo",
+                occluded_path=training / "occlusions" / scene / "frame_0001.png",
+                invalid_path=training / "invalid" / scene / "frame_0001.png",
+            )
+            assert np.array_equal(pair.image0, shown.image0)
+            assert np.array_equal(pair.image1, shown.image1)
+            assert np.array_equal(pair.flow, shown.flow)
+            assert pair.occluded is not None
+            assert np.array_equal(pair.occluded, shown.occluded)
+    assert any(not np.array_equal(dataset[i].image0, dataset.both(i)[0].image0) for i in range(3))
+
+
+def test_settings_are_kept(written: Path) -> None:
+    settings = json.loads((written / "synthetic.json").read_text())
+    assert settings["width"] == 64
+    assert settings["seed"] == 0
+    assert settings["max_displacement"] == 20
+
+
+def test_any_number_of_workers(written: Path, tmp_path: Path) -> None:
+    assert run(tmp_path / "two", 3, "--workers", 2) == 0
+    assert files(tmp_path / "two") == files(written)
+
+
+def test_continues(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "set"
+    assert run(out, 2) == 0
+    assert "Wrote 2 scenes of 64×48 pixels" in capsys.readouterr().out
+    # Something was lost, and something is older than all the rest.
+    (out / "training/final/scene_00001/frame_0002.png").unlink()
+    kept = out / "training/flow/scene_00001/frame_0001.flo"
+    os.utime(kept, (1, 1))
+    assert run(out, 3) == 0
+    assert "Wrote 2 scenes of 64×48 pixels" in (said := capsys.readouterr().out)
+    assert "(1 were there already)" in said
+    assert files(out) == files(written)
+    assert kept.stat().st_mtime == 1
+    assert run(out, 3) == 0
+    assert "Wrote 0 scenes" in capsys.readouterr().out
+
+
+def test_clean_only(written: Path, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    assert run(out, 1, "--clean") == 0
+    assert not (out / "training/final").exists()
+    for name in ("clean/scene_00000/frame_0002.png", "flow/scene_00000/frame_0001.flo"):
+        assert (out / "training" / name).read_bytes() == (written / "training" / name).read_bytes()
+
+
+def test_photographs_and_seed(tmp_path: Path) -> None:
+    photographs = tmp_path / "photographs"
+    photographs.mkdir()
+    noise = np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8)
+    Image.fromarray(noise).save(photographs / "a.png")
+    out = tmp_path / "set"
+    assert run(out, 1, "--textures", photographs, "--seed", 7) == 0
+    expected = SyntheticDataset(CONFIG, photographs, seed=7)[0]
+    folder = out / "training/final/scene_00000"
+    assert np.array_equal(read_image(folder / "frame_0001.png"), expected.image0)
+    flow = read_flow(out / "training/flow/scene_00000/frame_0001.flo")
+    assert np.array_equal(flow, expected.flow)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        (("--seed", 1), "seed"),
+        (("--max-displacement", 21), "max_displacement"),
+        (("--clean",), "clean"),
+    ],
+)
+def test_other_settings(
+    args: tuple[object, ...], named: str, written: Path, fails: Callable[..., str]
+) -> None:
+    before = files(written)
+    message = fails(written, 3, *args)
+    assert f"was drawn with other {named}; use the same again" in message
+    assert files(written) == before
+
+
+def test_other_photographs(written: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    Image.new("RGB", (32, 32)).save(tmp_path / "a.png")
+    assert "other photographs" in fails(written, 3, "--textures", tmp_path)
+
+
+def test_foreign_folder(tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training/mine.png").write_text("mine")
+    assert "holds files already" in fails(tmp_path, 1)
+    assert files(tmp_path) == {"training/mine.png": b"mine"}
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "\x00"])
+def test_damaged_settings(content: str, tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "synthetic.json").write_text(content)
+    assert "synthetic.json: is damaged" in fails(tmp_path, 1)
+
+
+def test_output_is_a_file(tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "file").write_text("text")
+    for out in (tmp_path / "file", tmp_path / "file" / "set"):
+        assert f"{out}: cannot be made a folder" in fails(out, 1)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_unwritable_folder(tmp_path: Path, fails: Callable[..., str]) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        assert "set: cannot be made a folder" in fails(tmp_path / "set", 1)
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_full_disk(
+    tmp_path: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.fsync
+    calls = []
+
+    def full(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) > 3:
+            raise OSError(28, "No space left on device")
+        write(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "because the disk is full; free some space" in fails(tmp_path / "set", 2)
+    assert len(files(tmp_path / "set")) == 3  # settings and two frames, and nothing half
+    monkeypatch.undo()
+    assert run(tmp_path / "set", 2) == 0
+    assert len(files(tmp_path / "set")) == 1 + 2 * PER_SCENE
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        (("-n", 0), "--number must be at least 1"),
+        (("--workers", 0), "workers must be at least 1"),
+        (("--seed", -1), "seed must not be negative"),
+        (("--width", 31), "--width must be a whole number from 32"),
+        (("--max-displacement", 1e9), "--max-displacement must be a number from"),
+        (("--textures", "/no/such/folder"), "/no/such/folder: is not a folder"),
+    ],
+)
+def test_bad_options(
+    args: tuple[object, ...], named: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    assert named in fails(tmp_path / "set", 1, *args)
+    assert not (tmp_path / "set").exists()
+
+
+def test_unreadable_photograph(tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "bad.jpg").write_text("no photograph")
+    assert "bad.jpg" in fails(tmp_path / "set", 1, "--textures", tmp_path / "p")
+
+
+def test_default_workers() -> None:
+    assert 1 <= command._processors() <= (os.cpu_count() or 1)
+
+
+# Interruption
+
+
+def test_interrupt_in_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = []
+    original = SyntheticDataset.both
+
+    def both(self: SyntheticDataset, index: int) -> Any:
+        calls.append(index)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, index)
+
+    monkeypatch.setattr(SyntheticDataset, "both", both)
+    assert run(tmp_path / "set", 3) == 130
+    said = capsys.readouterr()
+    assert "Stopped early with 1 of 3 scenes" in said.out
+    assert said.err == "hamflow: Interrupted.\n"
+    monkeypatch.undo()
+    assert run(tmp_path / "set", 3) == 0
+    assert "(1 were there already)" in capsys.readouterr().out
+
+
+def ended(group: int) -> bool:
+    """Whether all processes of a group end within a few seconds."""
+    give_up = time.monotonic() + 20
+    while time.monotonic() < give_up:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs process groups")
+def test_interrupt_with_workers(written: Path, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    words = ["synth", "-o", out, "-n", 5000, *SIZE, "--workers", 2]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hamflow", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    first = out / "training/flow/scene_00002/frame_0001.flo"
+    try:
+        give_up = time.monotonic() + 60
+        while not first.exists() and time.monotonic() < give_up:
+            time.sleep(0.05)
+        # What Ctrl-C does: all processes get it.
+        os.killpg(process.pid, signal.SIGINT)
+        said, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert errors == "hamflow: Interrupted.\n"
+    assert "Stopped early with" in said
+    assert ended(process.pid)
+    found = files(out)
+    assert not [name for name in found if name.endswith(".tmp")]
+    for name, content in files(written).items():
+        assert found[name] == content
+    assert len(found) % PER_SCENE == 1  # begun scenes were finished
+
+
+# The function behind the command
+
+
+def test_function(tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    report = write_sintel(tmp_path, CONFIG, 2, callback=lambda *step: steps.append(step))
+    assert report == SetReport(written=2, known=0)
+    assert steps == [(0, 2), (1, 2), (2, 2)]
+    assert write_sintel(tmp_path, CONFIG, 1) == SetReport(written=0, known=1)
+    with pytest.raises(InputError, match="count"):
+        write_sintel(tmp_path, CONFIG, 0)
+
+
+def test_workers_that_fail() -> None:
+    with pytest.raises(FileError, match="is the third"):
+        list(_workers.run(FailingJob(), [0, 3, 1], 2))
+    with pytest.raises(HamflowError, match="use fewer workers"):
+        list(_workers.run(FailingJob(), [0, 5, 1], 2))
