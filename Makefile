@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The CPU build, which is all that the tests need; an unpinned torch may bring gigabytes of CUDA.
+TORCH ?= torch==2.13.0
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native src -type f -not -name '*.pyc' 2>/dev/null)
 
 .PHONY: demo test test-neon test-native bench stubs wheel clean
@@ -15,7 +17,7 @@ $(VENV)/installed: $(SOURCES)
 
 $(VENV)/installed-test: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) ".[test,train]"
 	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed

@@ -272,7 +272,7 @@ def test_interrupt_in_this_process(
 
 def ended(group: int) -> bool:
     """Whether all processes of a group end within a few seconds."""
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + 60
     while time.monotonic() < give_up:
         try:
             os.killpg(group, 0)
@@ -295,12 +295,12 @@ def test_interrupt_with_workers(written: Path, tmp_path: Path) -> None:
     )
     first = out / "training/flow/scene_00002/frame_0001.flo"
     try:
-        give_up = time.monotonic() + 60
+        give_up = time.monotonic() + 300
         while not first.exists() and time.monotonic() < give_up:
             time.sleep(0.05)
         # What Ctrl-C does: all processes get it.
         os.killpg(process.pid, signal.SIGINT)
-        said, errors = process.communicate(timeout=60)
+        said, errors = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 130

@@ -297,7 +297,7 @@ def test_hidden_pixels_do_not_match() -> None:
 @cache
 def lengths() -> list[NDArray[np.float32]]:
     config = replace(SMALL, height=64, width=80, max_displacement=60)
-    scenes = (render_scene(config, seed, textures()) for seed in range(100, 180))
+    scenes = (render_scene(config, seed, textures()) for seed in range(100, 150))
     return [np.linalg.norm(shown.flow, axis=2) for shown in scenes]
 
 
@@ -316,9 +316,9 @@ def test_subpixel_motion_in_all_directions() -> None:
     moving = flow[np.linalg.norm(flow, axis=1) > 0.2]
     parts, _ = np.histogram(np.mod(moving, 1), 10, (0, 1))
     assert parts.min() > 0.03 * moving.size
-    angles = [np.arctan2(*scene(s).flow.mean(axis=(0, 1))) for s in range(40)]
+    angles = [np.arctan2(*scene(s).flow.mean(axis=(0, 1))) for s in range(24)]
     quarters, _ = np.histogram(angles, 4, (-np.pi, np.pi))
-    assert quarters.min() >= 2
+    assert quarters.min() >= 1
 
 
 def test_large_displacements() -> None:
@@ -467,7 +467,7 @@ def test_each_effect(name: str) -> None:
 def test_strength() -> None:
     def change(**fields: float) -> float:
         config = replace(PLAIN, **fields)
-        pairs = [(scene(seed, config), scene(seed)) for seed in range(4)]
+        pairs = [(scene(seed, config), scene(seed)) for seed in range(3)]
         return float(np.mean([np.abs(a.image0 - b.image0.astype(float)).mean() for a, b in pairs]))
 
     for name in ("illumination", "shadow", "fog", "vignette"):
@@ -541,7 +541,7 @@ def test_any_settings(data: st.DataObject, height: int, width: int, seed: int) -
     "fields",
     [
         {"height": 31},
-        {"width": 8193},
+        {"width": 4097},
         {"height": 64.0},
         {"width": True},
         {"min_layers": -1},

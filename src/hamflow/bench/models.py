@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hamflow._scale import enlarged_flow, reduced
 from hamflow.bench._measure import machine
@@ -16,6 +17,8 @@ from hamflow.datasets import FlowPair, FolderDataset
 from hamflow.descriptors import Model, load_model
 from hamflow.evaluation import epe_metrics
 from hamflow.matching import min_projection
+
+_WRONG = 10.0  # pixels of full resolution
 
 BASE = "pairs"
 """The hand-crafted descriptor, which the others are compared with."""
@@ -62,7 +65,7 @@ def run(
     for pair in pairs:
         for name, model in loaded.items():
             progress(f"{pair.name}: {name}")
-            rows.append(_measured(pair, name, model, scale, window, configs))
+            rows.append(_measured(pair, name, model, scale=scale, window=window, configs=configs))
     methods = ["wta", *(f"crf_{name}" for name in configs)]
     return {
         "machine": machine(),
@@ -74,9 +77,7 @@ def run(
         "rows": rows,
         "ratios": {
             name: {
-                method: {
-                    over: geometric_ratio(rows, name, method, over) for over in ("all", "noc")
-                }
+                method: {over: geometric_ratio(rows, name, method, over) for over in ("all", "noc")}
                 for method in methods
             }
             for name in names
@@ -100,10 +101,38 @@ def geometric_ratio(
     return float(np.exp(np.mean(logs))) if logs else None
 
 
+def coherence(
+    flow: NDArray[np.float32],
+    truth: NDArray[np.float32],
+    occluded: NDArray[np.bool_] | None,
+    scale: int,
+) -> dict[str, float]:
+    """Return the shares of visible pixels that are wrong, and that are wrong like their neighbour.
+
+    Wrong is an error above 10 px; like the neighbour to the right (at the reduced scale), a
+    difference of at most one label. The joint model corrects errors that are independent of each
+    other; where neighbours agree on a wrong flow, it has no reason to.
+    """
+    visible = np.isfinite(truth).all(axis=2)
+    if occluded is not None:
+        visible &= ~occluded
+    wrong = np.zeros(visible.shape, np.bool_)
+    wrong[visible] = np.hypot(*(flow - truth)[visible].T) > _WRONG
+    alike = np.zeros(visible.shape, np.bool_)
+    steps = np.abs(flow[:, scale:] - flow[:, :-scale]).max(axis=2)
+    alike[:, :-scale] = steps <= scale
+    count = max(1, int(visible.sum()))
+    return {
+        "wrong": float(wrong.sum() / count),
+        "coherently_wrong": float((wrong & alike).sum() / count),
+    }
+
+
 def _measured(
     pair: FlowPair,
     name: str,
     model: Model,
+    *,
     scale: int,
     window: int,
     configs: Mapping[str, CrfConfig],
@@ -124,7 +153,8 @@ def _measured(
         }
 
     row: dict[str, Any] = {"pair": pair.name, "model": name, "describe_seconds": seconds}
-    row["wta"] = errors(min_projection(bits0, bits1, window).wta())
+    flow = min_projection(bits0, bits1, window).wta()
+    row["wta"] = errors(flow) | coherence(enlarged_flow(flow, scale), truth, occluded, scale)
     for label, config in configs.items():
         result = solve(bits0=bits0, bits1=bits1, image=first, window=window, config=config)
         row[f"crf_{label}"] = errors(result.flow) | {"gap": result.gap}

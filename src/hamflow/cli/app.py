@@ -9,8 +9,10 @@ from tyro.extras import SubcommandApp
 from hamflow.cli.bench import bench_kernels
 from hamflow.cli.bench_crf import bench_crf
 from hamflow.cli.bench_models import bench_models
+from hamflow.cli.bench_training import bench_training
 from hamflow.cli.demo import demo
 from hamflow.cli.doctor import doctor
+from hamflow.cli.export import export
 from hamflow.cli.fit_crf import fit_crf
 from hamflow.cli.pair import pair
 from hamflow.cli.synth import synth
@@ -23,6 +25,7 @@ def build_app(args: Sequence[str]) -> SubcommandApp:
     app.command(name="pair")(pair)
     app.command(name="demo")(demo)
     app.command(name="doctor")(doctor)
+    app.command(name="export")(export)
     app.command(name="fit-crf")(fit_crf)
     app.command(name="synth")(synth)
     app.command(name="train")(train_command(args))
@@ -30,5 +33,6 @@ def build_app(args: Sequence[str]) -> SubcommandApp:
     benchmarks.command(name="kernels")(bench_kernels)
     benchmarks.command(name="crf")(bench_crf)
     benchmarks.command(name="models")(bench_models)
+    benchmarks.command(name="training")(bench_training)
     app.command(benchmarks, name="bench", help="Measure speed and memory on this machine.")
     return app

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import tyro
 from rich.console import Console
 from rich.table import Table
 
@@ -18,7 +19,7 @@ _TITLES = {"wta": "WTA QQ", "crf_paper": "CRF Q", "crf_fitted": "CRF Q, τ = (4,
 
 
 def bench_models(
-    root: Path,
+    root: tyro.conf.Positional[Path],
     *,
     models: tuple[str, ...] = ("fast", "default", "context"),
     only: tuple[str, ...] = ("sintel-clean",),
@@ -70,6 +71,7 @@ def bench_models(
     )
     console.print(_errors(report))
     console.print(_ratios(report))
+    console.print(_coherence(report))
     if json is not None:
         write_json(json, report)
         console.print(f"Wrote {json}", highlight=False, soft_wrap=True)
@@ -99,11 +101,32 @@ def _cell(errors: dict[str, float | None]) -> str:
 def _ratios(report: dict[str, Any]) -> Table:
     titles = [_TITLES.get(method, method) for method in report["methods"]]
     table = Table(
-        "model", *titles, title="Ratio to the hand-crafted descriptor, geometric mean, visible (all)"
+        "model",
+        *titles,
+        title="Ratio to the hand-crafted descriptor, geometric mean, visible (all)",
     )
     for name in report["models"]:
         ratios = report["ratios"][name]
         table.add_row(name, *(_ratio(ratios[m]) for m in report["methods"]))
+    return table
+
+
+def _coherence(report: dict[str, Any]) -> Table:
+    table = Table(
+        "model",
+        "wrong",
+        "wrong like the neighbour",
+        "seconds a frame",
+        title="WTA QQ: visible pixels with an error above 10 px, mean over the pairs",
+    )
+    for name in report["models"]:
+        rows = [row for row in report["rows"] if row["model"] == name]
+        wrong, alike = (
+            sum(row["wta"][key] for row in rows) / len(rows)
+            for key in ("wrong", "coherently_wrong")
+        )
+        seconds = min(row["describe_seconds"] for row in rows) / 2
+        table.add_row(name, f"{wrong:.1%}", f"{alike:.1%}", f"{seconds:.3f}")
     return table
 
 

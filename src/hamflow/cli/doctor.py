@@ -14,9 +14,11 @@ from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
 # The extras of pyproject.toml and the modules that each brings.
 EXTRAS = {
+    "export": ("onnx",),
     "peers": ("faiss", "cv2"),
     "plot": ("matplotlib",),
-    "test": ("flow_vis", "hypothesis", "matplotlib", "mypy", "pytest", "ruff", "scipy"),
+    "test": ("flow_vis", "hypothesis", "matplotlib", "mypy", "onnx", "pytest", "ruff", "scipy"),
+    "train": ("matplotlib", "onnx", "tensorboard", "torch"),
 }
 
 

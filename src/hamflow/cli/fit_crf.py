@@ -15,6 +15,7 @@ from hamflow.cli._options import parse_window
 from hamflow.crf import CrfConfig, FitResult, FitStep, fit
 from hamflow.crf.fit_points import PARAMETERS, Objective, Parameter
 from hamflow.datasets import FolderDataset
+from hamflow.descriptors import load_model
 from hamflow.errors import InputError
 from hamflow.io._atomic import atomic_write, check_writable
 
@@ -26,6 +27,7 @@ def fit_crf(
     only: tuple[str, ...] = (),
     scale: int = 2,
     window: str = "128",
+    descriptor: str = "pairs",
     budget: int = 60,
     objective: Objective = "relative",
     cap: float = 100.0,
@@ -37,8 +39,8 @@ def fit_crf(
 ) -> None:
     """Fit the parameters of the joint model to image pairs with known flow.
 
-    Searches for the τ1, τ2, δ, α and c_outside that give the smallest error with the hand-crafted
-    descriptor, starting from the paper's values, and writes them to a file of their own: the
+    Searches for the τ1, τ2, δ, α and c_outside that give the smallest error with a descriptor,
+    starting from the paper's values, and writes them to a file of their own: the
     paper's values stay the defaults everywhere. What is fitted to a benchmark's pairs must not be
     reported on the same pairs, so keep some that the fit does not see. Ctrl-C ends the search with
     what it has found, and --resume continues it.
@@ -57,6 +59,8 @@ def fit_crf(
     window
         Displacements to look at, in pixels of the reduced images: D for the square -D/2..D/2-1, or
         u0,du,v0,dv.
+    descriptor
+        What describes the pixels: pairs (hand-crafted), the name of a shipped model, or a file.
     budget
         How many sets of parameters to try, those of a resumed search included.
     objective
@@ -82,6 +86,7 @@ def fit_crf(
     win = parse_window(window)
     start = CrfConfig(outer=outer, inner=inner)
     check_writable(output)
+    describe = load_model(descriptor).bits
     log = output.with_suffix(".jsonl") if json is None else json
     if os.path.realpath(log) == os.path.realpath(output):
         raise InputError(f"The output and its JSON lines are the same file, {log}; name two.")
@@ -112,6 +117,7 @@ def fit_crf(
             objective=objective,
             cap=cap,
             budget=budget,
+            describe=describe,
             log=log,
             resume=resume,
             callback=_Shown(bar, task, budget, len(pairs)),

@@ -15,12 +15,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from hamflow import crf
 from hamflow.cli._options import parse_window
 from hamflow.crf.plot import check_plot
-from hamflow.descriptors import pair_bits
+from hamflow.descriptors import load_model
 from hamflow.errors import InputError
 from hamflow.flow import flow_to_color
 from hamflow.io import check_flow_path, read_image, write_flow, write_image
 from hamflow.io.images import check_image_path
 from hamflow.matching import local_flow
+from hamflow.matching._arrays import Describe
 from hamflow.window import Window
 
 
@@ -33,14 +34,15 @@ def pair(
     plot: Path | None = None,
     window: str = "128",
     model: Literal["joint", "local"] = "joint",
+    descriptor: str = "pairs",
     crf_file: Path | None = None,
     crf_config: Annotated[crf.CrfConfig, tyro.conf.arg(name="crf")] = crf.CrfConfig(),  # noqa: B008
 ) -> None:
     """Compute the flow from one image to another, in whole pixels.
 
-    Pixels are compared by the hand-crafted 64-bit descriptor. The joint model (a CRF) then finds
-    the flow that fits all of them and is smooth where the image is, and says how far from the best
-    one it can be at most: the duality gap.
+    Pixels are compared by 64-bit descriptors, learned or hand-crafted. The joint model (a CRF)
+    then finds the flow that fits all of them and is smooth where the image is, and says how far
+    from the best one it can be at most: the duality gap.
 
     Parameters
     ----------
@@ -60,6 +62,9 @@ def pair(
         Displacements to look at: D for the square -D/2..D/2-1, or u0,du,v0,dv.
     model
         'joint', or 'local': each pixel on its own, the winner takes all; quicker and much worse.
+    descriptor
+        What the pixels are compared by: the name of a shipped model, a file (.onnx, .safetensors),
+        or 'pairs', the hand-crafted descriptor.
     crf_file
         Parameters of the joint model in a TOML file, as 'hamflow fit-crf' writes them; they come
         before those given as options.
@@ -69,14 +74,15 @@ def pair(
     win = parse_window(window)
     config = crf_config if crf_file is None else crf_config.updated(crf_file)
     _check_outputs(output, viz, plot, model)
+    describe = load_model(descriptor).bits
     first, second = read_image(image0), read_image(image1)
     console = Console(soft_wrap=True, markup=False)
     start = time.perf_counter()
     if model == "local":
-        flow, said = local_flow(first, second, win), ""
+        flow, said = local_flow(first, second, win, describe=describe), ""
         history: tuple[crf.CrfStep, ...] = ()
     else:
-        result = _solve(first, second, win, config)
+        result = _solve(first, second, win, config, describe)
         flow, history = result.flow, result.history
         said = f", duality gap {result.gap:.2%} after {len(history)} iterations"
     seconds = time.perf_counter() - start
@@ -117,7 +123,11 @@ def _check_outputs(output: Path, viz: Path | None, plot: Path | None, model: str
 
 
 def _solve(
-    first: NDArray[np.generic], second: NDArray[np.generic], win: Window, config: crf.CrfConfig
+    first: NDArray[np.generic],
+    second: NDArray[np.generic],
+    win: Window,
+    config: crf.CrfConfig,
+    describe: Describe,
 ) -> crf.CrfResult:
     if first.shape[:2] != second.shape[:2]:
         sizes = ["×".join(str(n) for n in image.shape[1::-1]) for image in (first, second)]
@@ -136,7 +146,7 @@ def _solve(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task("descriptors", total=config.outer, gap="")
-        bits0, bits1 = pair_bits(first), pair_bits(second)
+        bits0, bits1 = describe(first), describe(second)
         bar.update(task, description="joint model")
 
         def progress(step: crf.CrfStep) -> None:

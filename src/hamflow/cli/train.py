@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +27,8 @@ _ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flo
     --resume needs. Ctrl-C (or SIGTERM) ends the run after the current step, with a checkpoint.
 
     All settings can stand in a TOML file (--config), named as the flags are, with a table for each
-    group; flags count before the file. On several processes or machines: torchrun
-    --nproc-per-node 2 -m hamflow train ...
+    group; flags count before the file. On several processes or machines:
+    torchrun --nproc-per-node 2 -m hamflow train ...
 
     Parameters
     ----------
@@ -36,7 +37,8 @@ _ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flo
     config
         TOML file with settings; see above.
     resume
-        Continue the run in that folder as if it had never stopped, with the settings it had.
+        Continue the run in that folder as if it had never stopped, with the settings it had; none
+        of them needs to be given again.
     data_set
         Learn from pairs on the disk: DATASET ROOT, short for --data.dataset and --data.root.
         Datasets: folder (a tree <group>/<pair>/ with frame1.png, frame2.png, flow.flo or flow.png).
@@ -47,10 +49,9 @@ _ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flo
     """
 
 
-def train_command(args: Sequence[str] | None) -> Callable[..., None]:
-    """Return the command; its defaults come from the file that ``--config`` names in `args`."""
-    named = _named_config(args)
-    default = TrainConfig() if named is None else read_config(named)
+def train_command(args: Sequence[str]) -> Callable[..., None]:
+    """Return the command; its defaults are those of `args`' ``--config`` file or resumed run."""
+    default = _defaults(args) if list(args[:1]) == ["train"] else TrainConfig()
 
     def train(
         output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
@@ -76,7 +77,8 @@ def run_training(settings: TrainConfig, output: Path, *, resume: bool) -> None:
             f"Training needs {error.name}; install it with: pip install 'hamflow[train]'."
         ) from error
 
-    console = Console(markup=False)
+    # Under torchrun, one of the processes speaks for all.
+    console = Console(markup=False, quiet=os.environ.get("RANK", "0") != "0")
     columns = (
         TextColumn("{task.description:40}"),
         BarColumn(),
@@ -159,13 +161,28 @@ def _chosen(
     return replace(settings, data=data)
 
 
-def _named_config(args: Sequence[str] | None) -> Path | None:
-    words = list(args or ())
-    if words[:1] != ["train"]:
-        return None
+def _defaults(words: Sequence[str]) -> TrainConfig:
+    config = _named(words, "--config")
+    if config is not None:
+        return read_config(config)
+    output = _named(words, "--output", "-o")
+    if "--resume" not in words or output is None:
+        return TrainConfig()
+    try:
+        from hamflow.learning.checkpoint import read_progress  # noqa: PLC0415
+        from hamflow.learning.loop import CHECKPOINT  # noqa: PLC0415
+    except ImportError:
+        return TrainConfig()  # what is missing is said when the run begins
+    return read_progress(Path(output, CHECKPOINT))[0]
+
+
+def _named(words: Sequence[str], *options: str) -> str | None:
+    """Return the last value that an option is given."""
+    found = None
     for number, word in enumerate(words):
-        if word == "--config" and number + 1 < len(words):
-            return Path(words[number + 1])
-        if word.startswith("--config="):
-            return Path(word.removeprefix("--config="))
-    return None
+        name, equals, value = word.partition("=")
+        if name in options and equals:
+            found = value
+        elif word in options and number + 1 < len(words):
+            found = words[number + 1]
+    return found

@@ -13,7 +13,7 @@ from hamflow._check import as_flow, as_image
 from hamflow._scale import reduced
 from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
-from hamflow.matching._arrays import Bits
+from hamflow.matching._arrays import Bits, Describe
 
 
 class Pair(Protocol):
@@ -62,7 +62,7 @@ class FitCase:
     scale: int
 
     @classmethod
-    def of(cls, pair: Pair, scale: int) -> FitCase:
+    def of(cls, pair: Pair, scale: int, describe: Describe = pair_bits) -> FitCase:
         """Reduce the frames of a pair by a whole factor and describe them.
 
         Raises
@@ -85,7 +85,7 @@ class FitCase:
             raise InputError(f"The pair {pair.name!r} has no pixel of known flow; leave it out.")
         image = reduced(first, scale)
         return cls(
-            pair.name, image, pair_bits(image), pair_bits(reduced(second, scale)), truth, scale
+            pair.name, image, describe(image), describe(reduced(second, scale)), truth, scale
         )
 
     def errors(self, flow: NDArray[np.float32], cap: float) -> tuple[float, float]:

@@ -19,7 +19,9 @@ from hamflow.crf.fit_points import (
     Parameter,
     SpentError,
 )
+from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
+from hamflow.matching._arrays import Describe
 from hamflow.window import Window, WindowLike
 
 # The first step of each parameter (a factor, or for c_outside a summand), and where it goes first.
@@ -93,13 +95,14 @@ def fit(
     objective: Objective = "relative",
     cap: float = 100.0,
     budget: int = 60,
+    describe: Describe = pair_bits,
     log: str | os.PathLike[str] | None = None,
     resume: bool = False,
     callback: Callable[[FitStep], object] | None = None,
 ) -> FitResult:
     """Fit the parameters of the joint model to pairs with known flow.
 
-    The pairs are described by the hand-crafted descriptor. What is fitted to a benchmark's pairs
+    What is fitted to a benchmark's pairs
     must not be reported on the same pairs.
 
     Parameters
@@ -122,6 +125,9 @@ def fit(
         No pixel's error counts more than this, in pixels of full resolution (except in "epe").
     budget : int
         How many points to look at, those of a resumed fit included.
+    describe : callable
+        What gives every pixel of a reduced image its 64 bits: the hand-crafted descriptor, or the
+        ``bits`` of a `hamflow.load_model`.
     log : path, optional
         A JSON-lines file to which each point is appended as soon as it is evaluated.
     resume : bool
@@ -177,7 +183,7 @@ def fit(
     if resume and log is None:
         raise InputError("resume needs a log to take the points from.")
     record = None if log is None else FitLog(log, resume=resume)
-    cases = [FitCase.of(pair, scale) for pair in pairs]
+    cases = [FitCase.of(pair, scale, describe) for pair in pairs]
     if not cases:
         raise InputError("pairs must hold at least one.")
     evaluation = Evaluation(

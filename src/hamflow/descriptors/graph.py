@@ -29,6 +29,7 @@ IR_VERSION = 8
 OPERATIONS = {
     "Add",
     "AveragePool",
+    "Concat",
     "Conv",
     "Div",
     "LeakyRelu",
@@ -81,7 +82,7 @@ class Graph:
 def build_graph(architecture: Architecture) -> Graph:
     """Return the graph of a network; its weights are inputs with the names of the architecture."""
     graph = Graph()
-    layers = {"paper": _paper, "context": _context}[architecture.kind]
+    layers = {"paper": _paper, "context": _context, "mixed": _mixed}[architecture.kind]
     phi = layers(graph, architecture, _normalised(graph, architecture.contrast))
     graph.add("Transpose", phi, name=PHI, perm=(0, 2, 3, 1))
     return graph
@@ -215,10 +216,35 @@ def _context(graph: Graph, architecture: Architecture, x: str) -> str:
     return graph.add("Tanh", layer(x, "out"))
 
 
-def _convolution(graph: Graph, x: str, layer: str) -> str:
-    return graph.add("Conv", x, f"{layer}.weight", f"{layer}.bias", name=layer)
+def _mixed(graph: Graph, architecture: Architecture, x: str) -> str:
+    near = _padded(graph, x, (architecture.layers + 1) // 2)
+    for layer in range(architecture.layers):
+        near = graph.add("Tanh", _convolution(graph, near, f"local.{layer}"))
+    seen = []
+    for number, scale in enumerate(architecture.scales):
+        # One row and one column more, for the 2×2 layer.
+        radius = scale * (architecture.taps // 2)
+        if scale == 1:
+            source = _padded(graph, x, radius, radius + 1)
+        else:
+            wider = _padded(graph, x, radius + 1, radius + 2)
+            source = graph.add("AveragePool", wider, kernel_shape=(3, 3))
+        seen.append(_convolution(graph, source, f"taps.{number}", dilations=(scale, scale)))
+    far = seen[0]
+    for other in seen[1:]:
+        far = graph.add("Add", far, other)
+    far = graph.add("Tanh", far)
+    for layer in range(3):
+        far = graph.add("Tanh", _convolution(graph, far, f"wide.{layer}"))
+    return graph.add("Concat", near, far, axis=1)
 
 
-def _padded(graph: Graph, x: str, by: int) -> str:
-    pads = graph.constant(f"border.{by}", (0, 0, by, by, 0, 0, by, by), np.int64)
+def _convolution(graph: Graph, x: str, layer: str, **settings: Value) -> str:
+    return graph.add("Conv", x, f"{layer}.weight", f"{layer}.bias", name=layer, **settings)
+
+
+def _padded(graph: Graph, x: str, by: int, after: int | None = None) -> str:
+    end = by if after is None else after
+    name = f"border.{by}" if end == by else f"border.{by}.{end}"
+    pads = graph.constant(name, (0, 0, by, by, 0, 0, end, end), np.int64)
     return graph.add("Pad", x, pads, mode="edge")

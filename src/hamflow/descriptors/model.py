@@ -19,7 +19,7 @@ from hamflow.descriptors.graph import IMAGE, PHI, build_model
 from hamflow.descriptors.onnx_check import Checked, check_onnx, read_onnx
 from hamflow.descriptors.pairs import pair_bits
 from hamflow.descriptors.tiles import default_tile_pixels, network_input, plan_tiles
-from hamflow.descriptors.weights import read_weights, refuse_pickle_suffix
+from hamflow.descriptors.weights import extra_metadata, read_weights, refuse_pickle_suffix
 from hamflow.errors import FileError, InputError
 from hamflow.matching import pack_bits
 
@@ -126,11 +126,17 @@ def load_model(
         if variant is not None:
             raise InputError("The hand-crafted descriptor has no variants; leave variant out.")
         return PairModel()
+    return NetworkModel(name, read_network(name_or_path, variant), count, pixels)
+
+
+def read_network(name_or_path: str | os.PathLike[str], variant: str | None = None) -> Checked:
+    """Return the network of a name or file as `load_model` takes them, ready to be run."""
+    name = os.fspath(name_or_path)
     if isinstance(name_or_path, str) and name == Path(name).stem:
-        return NetworkModel(name, _read(shipped_file(name, variant)), count, pixels)
+        return _read(shipped_file(name, variant))
     if variant is not None:
         raise InputError("variant is for models by name; name the file of the variant instead.")
-    return NetworkModel(name, _read(Path(name)), count, pixels)
+    return _read(Path(name))
 
 
 def shipped_models() -> list[str]:
@@ -162,8 +168,8 @@ def _read(path: Path) -> Checked:
     if suffix != ".safetensors":
         raise FileError(f"{path}: models are .onnx or .safetensors files; convert it to one.")
     architecture, weights, metadata = read_weights(path)
-    extra = {key: metadata[key] for key in list(metadata)[3:]}
-    return check_onnx(os.fspath(path), build_model(architecture, weights, extra))
+    data = build_model(architecture, weights, extra_metadata(metadata))
+    return check_onnx(os.fspath(path), data)
 
 
 class PairModel(Model):
@@ -202,7 +208,7 @@ class NetworkModel(Model):
 
     def describe(self, image: ArrayLike) -> NDArray[np.float32]:
         """Return the descriptors: (H, W, m) float32 in -1..1; see `Model.describe`."""
-        array = _checked_image(image)
+        array = checked_image(image)
         phi: NDArray[np.float32] = np.empty((*array.shape[:2], self.architecture.m), np.float32)
         for rows, columns, part in self._tiles(array):
             phi[rows, columns] = part
@@ -215,7 +221,7 @@ class NetworkModel(Model):
                 f"The model {self.name!r} has descriptors of {self.architecture.m} components, "
                 "but bits need 64 of them; use describe."
             )
-        array = _checked_image(image)
+        array = checked_image(image)
         bits: NDArray[np.uint64] = np.empty(array.shape[:2], np.uint64)
         # Packed tile by tile: the floats of a whole 4K frame take two gigabytes.
         for rows, columns, part in self._tiles(array):
@@ -287,7 +293,8 @@ def open_session(name: str, data: bytes, threads: int) -> Any:
         ) from error
 
 
-def _checked_image(image: ArrayLike) -> NDArray[Any]:
+def checked_image(image: ArrayLike) -> NDArray[Any]:
+    """Return an image that a network can be given, as an array, or raise an InputError."""
     array = as_image(image)
     if array.dtype.kind == "f":
         if not ((array >= 0) & (array <= 1)).all():

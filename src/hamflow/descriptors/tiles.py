@@ -91,7 +91,7 @@ def network_input(tile: NDArray[Any], step: int) -> NDArray[np.float32]:
 
 def default_tile_pixels(architecture: Architecture) -> int:
     """Return how many pixels onnxruntime can do with the memory for a tile."""
-    inner = architecture.channels if architecture.kind == "paper" else architecture.widths[0]
+    inner = max(out for out, _, _ in architecture.convolutions().values())
     # Measured: it holds not quite four times as many numbers as the largest layer has.
     least = (2 * architecture.margin + 4 * architecture.alignment) ** 2
     return max(least, _TILE_BYTES // (4 * 4 * max(inner, architecture.m)))

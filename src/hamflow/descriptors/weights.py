@@ -152,6 +152,11 @@ def file_metadata(
     return own | dict(sorted(noted.items()))
 
 
+def extra_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return what was given as extra when a file was written."""
+    return {key: value for key, value in metadata.items() if key not in _RESERVED}
+
+
 def parse_metadata(name: str, metadata: Mapping[str, str]) -> Architecture:
     """Return the architecture that a model file says it has, or raise a FileError."""
     if metadata.get("format") != FORMAT:

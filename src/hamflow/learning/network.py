@@ -16,12 +16,15 @@ from hamflow.descriptors.architecture import Architecture
 _SLOPE = 0.1  # of the leaky ReLU
 _FLOOR = 0.0004  # variance below which contrast is noise: 0.02 of the range
 
+# How the far part of the mixed network starts: steep enough for small differences to count.
+_STEEP, _PASS, _NOISE = 4.0, 1.5, 0.3
+
 Visitor = Callable[[nn.Conv2d, Tensor], None]
 
 
 def build_network(architecture: Architecture) -> DescriptorNetwork:
     """Return the network of an architecture, with weights that wait for `initialise`."""
-    kinds = {"paper": PaperNetwork, "context": ContextNetwork}
+    kinds = {"paper": PaperNetwork, "context": ContextNetwork, "mixed": MixedNetwork}
     return kinds[architecture.kind](architecture)
 
 
@@ -77,6 +80,22 @@ class DescriptorNetwork(nn.Module):
         variance = box(centred**2).mean(1, keepdim=True)
         return centred / torch.sqrt(variance + _FLOOR)
 
+    def _chain(self, layers: nn.ModuleList, x: Tensor) -> Tensor:
+        """Return what a 3×3 and then 2×2 layers make of N×3×H×W, as N×H×W×m with margins."""
+        x = torch.tanh(self._convolve(layers[0], x))
+        if self._visit is not None:
+            for layer in layers[1:]:
+                x = torch.tanh(self._convolve(layer, x))
+            return x.permute(0, 2, 3, 1)
+        # One long row of pixels from here on: a neighbour is always the same number of pixels
+        # further on, and each tap of a layer is a product of two matrices. What wraps around the
+        # ends of the rows is cut off at the end.
+        count, channels, rows, stride = x.shape
+        x = x.permute(0, 2, 3, 1).reshape(-1, channels)
+        for layer in layers[1:]:
+            x = _Layer2x2.apply(x, layer.weight, layer.bias, stride)  # type: ignore[no-untyped-call]
+        return x.view(count, rows, stride, -1)
+
     def _convolve(self, layer: nn.Module, x: Tensor) -> Tensor:
         if self._visit is not None:
             assert isinstance(layer, nn.Conv2d)
@@ -98,19 +117,7 @@ class PaperNetwork(DescriptorNetwork):
         height, width = images.shape[2:]
         padding = (self.architecture.layers + 1) // 2
         x = _padded(self._normalised(images), padding)
-        x = torch.tanh(self._convolve(self.layers[0], x))
-        if self._visit is not None:
-            for layer in self.layers[1:]:
-                x = torch.tanh(self._convolve(layer, x))
-            return x.permute(0, 2, 3, 1)
-        # One long row of pixels from here on: a neighbour is always the same number of pixels
-        # further on, and each tap of a layer is a product of two matrices. What wraps around the
-        # ends of the rows is cut off at the end.
-        count, channels, rows, stride = x.shape
-        x = x.permute(0, 2, 3, 1).reshape(-1, channels)
-        for layer in self.layers[1:]:
-            x = _Layer2x2.apply(x, layer.weight, layer.bias, stride)  # type: ignore[no-untyped-call]
-        return x.view(count, rows, stride, -1)[:, :height, :width]
+        return self._chain(self.layers, x)[:, :height, :width]
 
 
 class _Layer2x2(torch.autograd.Function):
@@ -190,6 +197,106 @@ class ContextNetwork(DescriptorNetwork):
 
     def _layer(self, layer: nn.Module, x: Tensor) -> Tensor:
         return F.leaky_relu(self._convolve(layer, _padded(x, 1)), _SLOPE)
+
+
+class MixedNetwork(DescriptorNetwork):
+    """Some bits of the paper's kind, and others that compare pixels far apart, sharply.
+
+    The second kind starts as what the hand-crafted descriptor is: differences of two pixels, their
+    sign. Learning makes them differences of many pixels, and mixtures of such.
+    """
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__(architecture)
+        layers = {
+            name: nn.Conv2d(into, out, size)
+            for name, (out, into, size) in architecture.convolutions().items()
+        }
+        self.local, self.taps, self.wide = (
+            nn.ModuleList(layer for name, layer in layers.items() if name.startswith(part))
+            for part in ("local.", "taps.", "wide.")
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the descriptors, N×H×W×m."""
+        height, width = images.shape[2:]
+        x = self._normalised(images)
+        near = self._chain(self.local, _padded(x, (self.architecture.layers + 1) // 2))
+        near = near[:, :height, :width]
+        far = self._far(x)[:, :height, :width]
+        return torch.cat([near, far], dim=3)
+
+    def _far(self, x: Tensor) -> Tensor:
+        # One row and one column more, for the 2×2 layer.
+        seen = self._samples(_padded_for(x, self.architecture.reach))
+        count, rows, stride = seen.shape[:3]
+        weight = torch.cat([_as_matrix(layer.weight) for layer in self.taps], dim=1)  # type: ignore[arg-type]
+        bias = torch.stack([layer.bias for layer in self.taps]).sum(0)  # type: ignore[misc]
+        y = torch.tanh(F.linear(seen.flatten(0, 2), weight, bias))
+        first = self.wide[0]
+        y = _Layer2x2.apply(y, first.weight, first.bias, stride)  # type: ignore[no-untyped-call]
+        for layer in self.wide[1:]:
+            y = torch.tanh(F.linear(y, layer.weight.flatten(1), layer.bias))  # type: ignore[operator, arg-type]
+        return y.view(count, rows, stride, -1)
+
+    def _samples(self, x: Tensor) -> Tensor:
+        """Return what the taps of the first layer see: N×H×W×(scales · taps² · 3)."""
+        reach, taps = self.architecture.reach, self.architecture.taps
+        rows, columns = (size - 2 * reach for size in x.shape[2:])
+        blurred = F.pad(F.avg_pool2d(x, 3, 1), (1, 1, 1, 1))
+        seen = []
+        for scale in self.architecture.scales:
+            source = x if scale == 1 else blurred
+            offsets = [reach + scale * (tap - taps // 2) for tap in range(taps)]
+            seen += [
+                source[:, :, top : top + rows, left : left + columns]
+                for top in offsets
+                for left in offsets
+            ]
+        return torch.cat(seen, dim=1).permute(0, 2, 3, 1)
+
+    def initialise(self, images: Tensor) -> None:
+        """Start the near part as the paper's network and the far part as pairs of pixels."""
+        super().initialise(images)
+        generator = torch.Generator().manual_seed(torch.initial_seed())
+        channels, taps = self.architecture.wide, self.architecture.taps
+        with torch.no_grad():
+            for number, layer in enumerate(self.taps):
+                _nearly(layer, 0.0, 0.01, generator)
+                for unit in range(number, channels, len(self.taps)):
+                    pair = torch.randperm(taps**2, generator=generator)[:2]
+                    color = unit // len(self.taps) % 3
+                    places = layer.weight[unit, color].view(-1)  # type: ignore[index]
+                    places[pair] = torch.tensor([1.0, -1.0])
+            for layer in self.wide:
+                _nearly(layer, _PASS, _NOISE, generator)
+            seen = self._samples(_padded_for(self._normalised(images), self.architecture.reach))
+            weight = torch.cat([_as_matrix(layer.weight) for layer in self.taps], dim=1)  # type: ignore[arg-type]
+            deviation = F.linear(seen, weight).flatten(0, 2).std(0) + 1e-6
+            for layer in self.taps:
+                assert isinstance(layer, nn.Conv2d)
+                layer.weight *= (_STEEP / deviation)[:, None, None, None]
+
+
+def _nearly(layer: nn.Module, gain: float, noise: float, generator: torch.Generator) -> None:
+    """Let each unit pass on the input of its own number, `gain` times, with some noise."""
+    assert isinstance(layer, nn.Conv2d)
+    out, into, size, _ = layer.weight.shape
+    deviation = noise / (into * size**2) ** 0.5 if gain else noise
+    layer.weight.copy_(torch.randn(layer.weight.shape, generator=generator) * deviation)
+    if gain:
+        units = torch.arange(out)
+        layer.weight[units, units] += gain / size**2
+    nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+
+
+def _as_matrix(weight: Tensor) -> Tensor:
+    """Return the weights of a layer in the order of its samples: taps, then colours."""
+    return weight.permute(0, 2, 3, 1).flatten(1)
+
+
+def _padded_for(x: Tensor, reach: int) -> Tensor:
+    return F.pad(x, (reach, reach + 1, reach, reach + 1), mode="replicate")
 
 
 def _padded(x: Tensor, radius: int) -> Tensor:

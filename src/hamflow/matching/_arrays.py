@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ _PHI_MAX = 1e15
 Bits = NDArray[np.uint64]
 Phi = NDArray[np.float32]
 Labels = NDArray[np.int16]
+Describe = Callable[[NDArray[Any]], Bits]
+"""Something that gives every pixel of an image its 64 bits."""
 
 
 def _array(value: object, name: str, dtype: type[np.generic], axes: str) -> NDArray[Any]:

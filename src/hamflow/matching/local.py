@@ -7,14 +7,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
+from hamflow.matching._arrays import Describe
 from hamflow.matching.projection import min_projection
 from hamflow.window import WindowLike
 
 
 def local_flow(
-    image0: ArrayLike, image1: ArrayLike, window: WindowLike = 128
+    image0: ArrayLike,
+    image1: ArrayLike,
+    window: WindowLike = 128,
+    *,
+    describe: Describe = pair_bits,
 ) -> NDArray[np.float32]:
-    """Match two images by the hand-crafted descriptor, each pixel on its own.
+    """Match two images by their descriptors, each pixel on its own.
 
     Parameters
     ----------
@@ -22,6 +27,9 @@ def local_flow(
         Of one size; uint8, uint16 or float.
     window : Window or int or tuple
         Displacements to look at.
+    describe : callable
+        What gives every pixel of an image its 64 bits: the hand-crafted descriptor, or the
+        ``bits`` of a `hamflow.load_model`.
 
     Returns
     -------
@@ -41,7 +49,7 @@ def local_flow(
             f"The two images must have one size, but are {_size(first)} and {_size(second)} "
             "(width × height)."
         )
-    return min_projection(pair_bits(first), pair_bits(second), window).wta()
+    return min_projection(describe(first), describe(second), window).wta()
 
 
 def _size(image: NDArray[np.generic]) -> str:

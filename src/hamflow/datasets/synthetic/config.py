@@ -9,7 +9,7 @@ from hamflow.errors import InputError
 
 SMALLEST = 32
 _LONGEST_BLUR = 0.1  # of the shorter side
-LARGEST = 8192
+LARGEST = 4096
 # Fields in 0..1.
 _SHARES = (
     *("small_share", "camera_share", "still_share", "affine_share", "elastic_share"),
@@ -28,7 +28,7 @@ class SyntheticConfig:
     Parameters
     ----------
     height, width : int
-        Size of the frames in pixels, 32 to 8192 each.
+        Size of the frames in pixels, 32 to 4096 each.
     max_displacement : float
         No pixel moves farther than this, in pixels. How far things move is drawn log-uniformly, so
         most motions are small and a few reach this limit.

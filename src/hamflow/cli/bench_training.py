@@ -1,0 +1,118 @@
+"""``hamflow bench training``: the parts of a training step, the loop, and the memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hamflow.cli.bench import check_bench, mark, measure, write_json
+from hamflow.errors import InputError
+from hamflow.io._atomic import check_writable
+from hamflow.learning.config import Model
+
+BARS = {
+    "matching / CNN": 1.0,
+    "rendering a scene / step": 1.0,
+    "waiting for data / step": 0.05,
+}
+"""What each ratio may be at most."""
+
+BAR_BYTES = 12e9
+
+
+def bench_training(
+    *,
+    json: Path | None = None,
+    size: int = 256,
+    layers: int = 7,
+    d: int = 128,
+    model: Model = "fq",
+    rounds: int = 3,
+    steps: int = 8,
+    memory: bool = False,
+) -> None:
+    """Measure a training step: network, matching, loss, optimiser, data; needs the extra 'train'.
+
+    One step on a pair of synthetic frames, its parts timed one by one; then the real loop for a
+    few steps, in which a process of its own renders the scenes: how many steps it takes in a
+    second, and how long it waits for data. Takes about half a minute on two cores; with --memory
+    a minute more, and several GB.
+
+    Parameters
+    ----------
+    json
+        Where to write every figure as JSON.
+    size
+        Height and width of the frames.
+    layers
+        Layers of the paper's network.
+    d
+        Side of the square window of displacements, a multiple of 8.
+    model
+        Which of the two minimisations see floats.
+    rounds
+        Repetitions of the step's parts, of which the best count.
+    steps
+        Steps of the real loop.
+    memory
+        Measure the memory of a step at full resolution (1024×436), too.
+    """
+    check_bench(size, size, d, min(rounds, steps))
+    if json is not None:
+        check_writable(json)
+    try:
+        from hamflow.bench import training  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError(
+            f"Training needs {error.name}; install it with: pip install 'hamflow[train]'."
+        ) from error
+    config = training.bench_config(layers, (size, size), d, model)
+    console = Console(markup=False)
+    report = measure(
+        console,
+        training.steps(rounds, memory=memory),
+        lambda progress: training.run(config, rounds, steps, memory=memory, progress=progress),
+    )
+    for table in _tables(report):
+        console.print(table)
+    if json is not None:
+        write_json(json, report)
+        console.print(f"Wrote {json}", highlight=False, soft_wrap=True)
+
+
+def _tables(report: dict[str, Any]) -> list[Table]:
+    where = report["machine"]
+    times = Table(
+        "part",
+        "seconds",
+        title=(
+            f"{report['model'].upper()}, {report['layers']} layers, "
+            f"{report['width']}×{report['height']}, D = {report['d']}, level {where['level']}, "
+            f"{where['threads']} threads"
+        ),
+    )
+    for name, time in report["seconds"].items():
+        times.add_row(name, f"{time:.3f}")
+
+    loop = Table("the loop", f"{report['loop']['steps']} steps")
+    for name in ("steps per second", "seconds per step", "seconds waited per step", "longest wait"):
+        loop.add_row(name, f"{report['loop'][name]:.3f}")
+
+    ratios = Table("ratio", "measured", "bar", "")
+    for name, value in report["ratios"].items():
+        bar = BARS.get(name)
+        verdict = ("", "") if bar is None else (f"<= {bar:g}", mark(value <= bar))
+        ratios.add_row(name, f"{value:.3f}", *verdict)
+    if "memory" in report:
+        memory = report["memory"]
+        used = memory["peak bytes"]
+        ratios.add_row(
+            f"GB of a step at {memory['width']}×{memory['height']}",
+            f"{used / 1e9:.2f}",
+            f"< {BAR_BYTES / 1e9:g}",
+            mark(used < BAR_BYTES),
+        )
+    return [times, loop, ratios]

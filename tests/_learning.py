@@ -1,0 +1,67 @@
+"""What the tests of learning share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import hamflow
+from hamflow.datasets import demo_scene
+from hamflow.datasets.synthetic import SyntheticConfig
+from hamflow.descriptors.architecture import Architecture
+from hamflow.learning.config import AugmentConfig, DataConfig, TrainConfig
+
+PATIENCE = 600
+"""Seconds that a process of its own may take: importing torch alone is long on a busy machine."""
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Problems this small take longer with more threads; the number is restored elsewhere."""
+    before = torch.get_num_threads()
+    hamflow.set_num_threads(1)
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def tiny_config(**changes: Any) -> TrainConfig:
+    """A run of a few tenths of a second: FQ on 48×48 scenes with little motion."""
+    config = TrainConfig(
+        network=Architecture(layers=3, channels=8),
+        window=16,
+        steps=6,
+        bootstrap=0.5,
+        warmup=2,
+        learning_rate=1e-2,
+        data=DataConfig(
+            synthetic=SyntheticConfig(
+                height=48, width=48, max_displacement=6.0, min_layers=1, max_layers=2, clean=True
+            )
+        ),
+        augment=AugmentConfig(photometric=0.0, blur=0.0, noise=0.0),
+        validation_pairs=0,
+        workers=0,
+        threads=1,
+    )
+    return replace(config, **changes)
+
+
+def write_pairs(root: Path, count: int = 3, size: tuple[int, int] = (48, 64)) -> Path:
+    """A folder with pairs that all show the same scene, each brighter than the one before."""
+    scene = demo_scene(*size)
+    for number in range(count):
+        folder = root / "group" / f"pair{number}"
+        folder.mkdir(parents=True)
+        for name, image in (("frame1.png", scene.image0), ("frame2.png", scene.image1)):
+            hamflow.write_image(folder / name, image // 2 + np.uint8(8 * number))
+        hamflow.write_flow(folder / "flow.flo", scene.flow)
+        occluded = np.repeat(scene.occluded[..., None], 3, axis=2).astype(np.uint8) * 255
+        hamflow.write_image(folder / "occ.png", occluded)
+    return root

@@ -1,0 +1,314 @@
+"""``hamflow train`` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from _learning import PATIENCE, one_thread, write_pairs  # noqa: E402, F401
+from _problems import run_python  # noqa: E402
+from hamflow.cli import train as cli  # noqa: E402
+from hamflow.cli.main import main  # noqa: E402
+from hamflow.learning import loop  # noqa: E402
+from hamflow.learning.checkpoint import Progress, read_progress  # noqa: E402
+from hamflow.learning.config import DataConfig, TrainConfig  # noqa: E402
+from hamflow.learning.log import read_curve  # noqa: E402
+
+TINY = """
+window = 16
+steps = 3
+warmup = 2
+validation_pairs = 0
+workers = 0
+threads = 1
+
+[network]
+layers = 3
+channels = 8
+
+[data.synthetic]
+height = 48
+width = 48
+max_displacement = 6
+max_layers = 2
+clean = true
+"""
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what is slow to import and tested elsewhere."""
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    monkeypatch.setitem(sys.modules, "hamflow.learning.plot", None)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    file = tmp_path / "tiny.toml"
+    file.write_text(TINY)
+    return file
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[TrainConfig, Path, bool]]:
+    """Runs that were asked for, none of which takes place."""
+    asked: list[tuple[TrainConfig, Path, bool]] = []
+
+    def train(config: TrainConfig, output: Path, *, resume: bool, callback: Any) -> Progress:
+        asked.append((config, output, resume))
+        return Progress(step=config.steps)
+
+    monkeypatch.setattr(loop, "train", train)
+    return asked
+
+
+def one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
+    error = capsys.readouterr().err
+    assert error.startswith("hamflow: ")
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+    return error
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["train", "--help"])
+    assert exit_info.value.code == 0
+    printed = capsys.readouterr().out
+    for words in (
+        "usage: hamflow train",
+        "--config",
+        "--resume",
+        "--data ",
+        "--subset",
+        "--model {ff,fq,qq}",
+        "--window INT",
+        "--network.layers",
+        "--data.synthetic.height",
+        "--augment.no-mirror",
+        "(default: 4000)",
+        "torchrun --nproc-per-node 2 -m hamflow train",
+    ):
+        assert words in printed
+    assert "--validation.root" not in printed  # in the file only
+
+
+def test_defaults(chosen: list[Any], tmp_path: Path) -> None:
+    assert main(["train", "-o", str(tmp_path / "run")]) == 0
+    assert chosen == [(TrainConfig(), tmp_path / "run", False)]
+
+
+def test_file_and_flags(chosen: list[Any], tiny: Path, tmp_path: Path) -> None:
+    tiny.write_text(TINY + "\n[validation]\nreduce = 2\n")
+    output = str(tmp_path / "run")
+    assert main(["train", "--config", str(tiny), "-o", output]) == 0
+    # Flags count before the file, wherever they stand; what is in neither has its default.
+    flags = ["--steps", "9", "--network.layers", "5", "--data.synthetic.no-clean"]
+    assert main(["train", "--output", output, *flags, f"--config={tiny}"]) == 0
+    (first, *_), (second, *_) = chosen
+    assert (first.steps, first.network.layers, first.data.synthetic.clean) == (3, 3, True)
+    assert (second.steps, second.network.layers, second.data.synthetic.clean) == (9, 5, False)
+    for config in (first, second):
+        assert (config.window, config.network.channels, config.model) == (16, 8, "fq")
+        assert config.data.synthetic.width == 48
+        assert config.validation == DataConfig(reduce=2)
+
+
+def test_the_last_file_counts(chosen: list[Any], tiny: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text("steps = 77")
+    assert main(["train", "-o", "x", "--config", str(tiny), "--config", str(other)]) == 0
+    assert chosen[0][0] == TrainConfig(steps=77)
+
+
+def test_data_and_subset(chosen: list[Any], tmp_path: Path) -> None:
+    command = ["train", "-o", "x", "--data", "folder", str(tmp_path), "--subset", "0.2"]
+    assert main([*command, "--data.crop", "64", "96"]) == 0
+    assert main([*command[:6], "--data.crop", "None"]) == 0
+    assert main(["train", "-o", "x", "--data", "synthetic", str(tmp_path)]) == 0
+    expected = [
+        DataConfig(dataset="folder", root=tmp_path, subset=0.2, crop=(64, 96)),
+        DataConfig(dataset="folder", root=tmp_path, crop=None),
+        DataConfig(root=tmp_path),
+    ]
+    assert [config.data for config, *_ in chosen] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("steps = ", "is not TOML"),
+        ("step = 3", "step is unknown"),
+        ("[network]\nwidth = 3", "network.width is unknown"),
+        ("steps = 'x'", "steps must be of type int"),
+        ("steps = 0", "steps must be at least 1"),
+    ],
+)
+def test_a_wrong_file(
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(text)
+    assert main(["train", "-o", str(tmp_path / "run"), "--config", str(file)]) == 1
+    error = one_sentence(capsys)
+    assert words in error
+    assert str(file) in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_wrong_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = str(tmp_path / "run")
+    for options, words in (
+        (["--config", str(tmp_path / "missing.toml")], "cannot be read"),
+        (["--steps", "0"], "steps must be at least 1"),
+        (["--subset", "2"], "subset must be above 0"),
+        (["--network.m", "32"], "fq needs descriptors of m = 64"),
+        (["--data", "folder", str(tmp_path / "missing")], "is not a folder"),
+        (["--start", str(tmp_path / "missing.safetensors")], "missing.safetensors"),
+        (["--resume"], "there is nothing to resume"),
+    ):
+        assert main(["train", "-o", output, *options]) == 1
+        assert words in one_sentence(capsys)
+    # Other commands do not care for the file that this one names.
+    with pytest.raises(SystemExit) as exit_info:
+        main(["doctor", "--config", str(tmp_path / "missing.toml")])
+    assert exit_info.value.code == 2
+
+
+def test_a_run(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "run"
+    options = ["--validation-pairs", "1", "--validate-every", "2"]
+    assert main(["train", "-o", str(output), "--config", str(tiny), *options]) == 0
+    printed = capsys.readouterr().out
+    assert "step 1: loss" in printed
+    assert "constant bits" in printed
+    assert "winner takes all" in printed
+    assert f"px, in {output / 'best.safetensors'}" in printed
+    assert len(read_curve(output / "curve.csv")) == 3
+    assert main(["train", "-o", str(output), "--config", str(tiny)]) == 1
+    assert "there is a run already" in one_sentence(capsys)
+
+
+def test_from_pairs_on_the_disk(tiny: Path, tmp_path: Path) -> None:
+    root = write_pairs(tmp_path / "data", count=5)
+    options = ["--data", "folder", str(root), "--subset", "0.4", "--data.crop", "32", "32"]
+    output = tmp_path / "run"
+    assert main(["train", "-o", str(output), "--config", str(tiny), *options]) == 0
+    config, progress = read_progress(output / "checkpoint.safetensors")
+    assert (config.data.subset, config.data.root, progress.step) == (0.4, root, 3)
+
+
+def test_stopped_and_resumed_with_the_settings_it_had(
+    tiny: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        shown = cli._Shown.__call__
+
+        def stopping(self: Any, step: Any) -> None:
+            shown(self, step)
+            signal.raise_signal(signal.SIGINT)
+
+        patch.setattr(cli._Shown, "__call__", stopping)
+        assert main(["train", "-o", str(output), "--config", str(tiny)]) == 130
+    captured = capsys.readouterr()
+    assert "Stopped at step 1; --resume continues." in captured.out
+    assert captured.err == "hamflow: Interrupted.\n"
+    assert main(["train", "-o", str(output), "--resume", "--window", "32"]) == 1
+    assert "the run had another window (16)" in one_sentence(capsys)
+    # No file and no flag: the checkpoint knows.
+    assert main(["train", f"--output={output}", "--resume"]) == 0
+    numbers = [row["number"] for row in read_curve(output / "curve.csv")]
+    assert numbers == ["1", "2", "3"]
+
+
+def test_ctrl_c_in_a_terminal(tmp_path: Path, tiny: Path) -> None:
+    """The signal reaches all of them: the command, and the worker that it may be waiting for."""
+    output = tmp_path / "run"
+    curve = output / "curve.csv"
+    command = [sys.executable, "-m", "hamflow", "train", "-o", str(output)]
+    options = ["--config", str(tiny), "--workers", "1", "--steps", "100000"]
+    process = subprocess.Popen(
+        [*command, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        waiting_until = time.monotonic() + PATIENCE
+        while time.monotonic() < waiting_until and process.poll() is None:
+            if curve.exists() and curve.read_text().count("\n") > 2:
+                break
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        printed, error = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    assert process.returncode == 130, error
+    assert error == "hamflow: Interrupted.\n"
+    assert "--resume continues" in printed
+    config, progress = read_progress(output / "checkpoint.safetensors")
+    assert 1 <= progress.step < 100_000
+    assert len(read_curve(curve)) == progress.step
+
+    def stop(_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    again = loop.train(config, output, resume=True, callback=stop)
+    assert again.step == progress.step + 1
+    numbers = [int(row["number"]) for row in read_curve(curve)]
+    assert numbers == list(range(1, again.step + 1))
+
+
+def test_only_one_process_speaks(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    assert main(["train", "-o", str(tmp_path / "run"), "--config", str(tiny)]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_without_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("loop", "checkpoint", "network"):
+        monkeypatch.delitem(sys.modules, f"hamflow.learning.{name}", raising=False)
+    for options in ([], ["--resume"]):
+        assert main(["train", "-o", str(tmp_path / "run"), *options]) == 1
+        error = one_sentence(capsys)
+        assert "Training needs torch; install it with: pip install 'hamflow[train]'." in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_commands_do_not_import_torch() -> None:
+    code = """
+import json, sys
+from hamflow.cli.main import main
+try:
+    main(["pair", "--help"])
+except SystemExit:
+    pass
+loaded = set(sys.modules)
+print()
+print(json.dumps(sorted(loaded & {"torch", "onnxruntime", "tensorboard", "matplotlib"})))
+"""
+    run = run_python("-c", code, timeout=PATIENCE)
+    assert run.returncode == 0, run.stderr
+    assert "usage: hamflow pair" in run.stdout
+    assert json.loads(run.stdout.splitlines()[-1]) == []

@@ -1,0 +1,132 @@
+"""Two processes learn what one does with the joint batch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from _learning import PATIENCE, one_thread, tiny_config  # noqa: E402, F401
+from hamflow import InputError  # noqa: E402
+from hamflow.descriptors.weights import read_weights  # noqa: E402
+from hamflow.learning.checkpoint import read_progress  # noqa: E402
+from hamflow.learning.config import TrainConfig  # noqa: E402
+from hamflow.learning.log import read_curve  # noqa: E402
+from hamflow.learning.loop import train  # noqa: E402
+
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_available() or sys.platform != "linux", reason="needs gloo processes"
+)
+
+TABLES = """
+[network]
+layers = 3
+channels = 8
+
+[data.synthetic]
+height = 48
+width = 48
+max_displacement = 6
+min_layers = 1
+max_layers = 2
+clean = true
+
+[augment]
+photometric = 0
+blur = 0
+noise = 0
+"""
+
+
+@contextmanager
+def two_processes(config: TrainConfig, output: Path) -> Iterator[subprocess.Popen[str]]:
+    """Train with torchrun; the settings are those of `tiny_config` but for a few."""
+    values = {
+        name: getattr(config, name)
+        for name in (
+            *("window", "steps", "bootstrap", "warmup", "learning_rate", "workers", "threads"),
+            *("batch", "validation_pairs", "validate_every"),
+        )
+    }
+    file = output.with_suffix(".toml")
+    file.write_text("\n".join(f"{name} = {value}" for name, value in values.items()) + TABLES)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node", "2", "-m", "hamflow", "train"]
+    command += ["-o", str(output), "--config", str(file)]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"TORCH_CPP_LOG_LEVEL": "ERROR"},
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def test_two_processes_are_one_with_the_joint_batch(tmp_path: Path) -> None:
+    config = tiny_config(steps=2, validation_pairs=1, validate_every=1)
+    with two_processes(config, tmp_path / "two") as process:
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, output
+    # One of the two speaks, and one writes.
+    assert output.count("step 1: loss") == 1
+    assert output.count("Best at step") == 1
+
+    train(replace(config, batch=2), tmp_path / "one")
+    two, one = (read_curve(tmp_path / name / "curve.csv") for name in ("two", "one"))
+    assert [row["number"] for row in two] == ["1", "2"]
+    for first, second in zip(two, one, strict=True):
+        for name in ("loss", "norm", "val_loss", "val_epe_trained"):
+            np.testing.assert_allclose(float(first[name]), float(second[name]), rtol=1e-4)
+    weights = [read_weights(tmp_path / name / "last.safetensors")[1] for name in ("two", "one")]
+    for name, value in weights[0].items():
+        np.testing.assert_allclose(value, weights[1][name], atol=1e-5, rtol=1e-4)
+    # With one pair alone they come out otherwise: the test bites.
+    train(config, tmp_path / "alone")
+    alone = read_weights(tmp_path / "alone" / "last.safetensors")[1]
+    assert max(np.abs(alone[name] - weights[0][name]).max() for name in alone) > 1e-3
+
+    _, progress = read_progress(tmp_path / "two" / "checkpoint.safetensors")
+    assert (progress.step, progress.processes) == (2, 2)
+    with pytest.raises(InputError, match="the run had 2 processes, not 1"):
+        train(config, tmp_path / "two", resume=True)
+
+
+def test_sigterm_ends_both_with_a_checkpoint(tmp_path: Path) -> None:
+    config = tiny_config(steps=100_000)
+    curve = tmp_path / "run" / "curve.csv"
+    with two_processes(config, tmp_path / "run") as process:
+        waiting_until = time.monotonic() + PATIENCE
+        while time.monotonic() < waiting_until and process.poll() is None:
+            if curve.exists() and curve.read_text().count("\n") > 3:
+                break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode != 0
+    assert "Stopped at step" in output
+    _, progress = read_progress(tmp_path / "run" / "checkpoint.safetensors")
+    assert 2 <= progress.step < 100_000
+    assert len(read_curve(curve)) == progress.step
+    # Nobody is left: the whole session is empty.
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.killpg(process.pid, 0)
+            time.sleep(0.1)

@@ -1,0 +1,309 @@
+"""The networks: exactly the paper's layers, whatever the short cuts, and how they start."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402, N812
+from torch import Tensor  # noqa: E402
+
+from _learning import one_thread  # noqa: E402, F401
+from hamflow import InputError  # noqa: E402
+from hamflow.datasets import demo_scene  # noqa: E402
+from hamflow.descriptors.architecture import Architecture  # noqa: E402
+from hamflow.learning.network import (  # noqa: E402
+    DescriptorNetwork,
+    PaperNetwork,
+    _Layer2x2,
+    build_network,
+)
+from hamflow.learning.validation import constant_bits  # noqa: E402
+
+SIZES = [(8, 12), (7, 5), (1, 1), (1, 7), (6, 1)]
+
+
+@cache
+def scenes() -> Tensor:
+    pictures = [demo_scene(64, 80, seed=seed).image0 for seed in (0, 1)]
+    return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2) / 255
+
+
+def initialised(architecture: Architecture, seed: int = 0) -> DescriptorNetwork:
+    torch.manual_seed(seed)
+    network = build_network(architecture)
+    network.initialise(scenes())
+    return network
+
+
+def plain(network: DescriptorNetwork, images: Tensor) -> Tensor:
+    """The paper's network, said once more in the library's own layers."""
+    around = (network.architecture.layers + 1) // 2
+    x = F.pad((images - 0.5) * 4, (around,) * 4, mode="replicate")
+    for number in range(network.architecture.layers):
+        parameters = dict(network.named_parameters())
+        weight, bias = (parameters[f"layers.{number}.{name}"] for name in ("weight", "bias"))
+        x = torch.tanh(F.conv2d(x, weight, bias))
+    return x.permute(0, 2, 3, 1)
+
+
+def outcome(work: Any, network: DescriptorNetwork, images: Tensor) -> list[Tensor]:
+    """The descriptors, and the gradients of the images and of all weights."""
+    network.zero_grad()
+    leaf = images.clone().requires_grad_()
+    phi = work(leaf)
+    coefficients = torch.linspace(-1, 1, phi.numel(), dtype=phi.dtype).reshape(phi.shape)
+    (phi * coefficients).sum().backward()
+    grads = [parameter.grad for parameter in network.parameters()]
+    return [phi.detach(), leaf.grad, *(grad for grad in grads if grad is not None)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("layers", [5, 7, 9])
+def test_like_the_librarys_layers(size: tuple[int, int], layers: int) -> None:
+    network = initialised(Architecture(layers=layers, channels=6, m=4)).double()
+    torch.manual_seed(1)
+    images = torch.rand(2, 3, *size, dtype=torch.float64)
+    ours = outcome(network, network, images)
+    assert ours[0].shape == (2, *size, 4)
+    assert len(ours) == 2 + 2 * layers
+    for one, other in zip(ours, outcome(lambda x: plain(network, x), network, images), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_like_the_librarys_layers_in_float32() -> None:
+    network = initialised(Architecture(layers=7))
+    torch.manual_seed(1)
+    images = torch.rand(2, 3, 9, 13)
+    ours = outcome(network, network, images)
+    for one, other in zip(ours, outcome(lambda x: plain(network, x), network, images), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.abs().max()))
+
+
+@pytest.mark.parametrize(("rows", "stride"), [(3, 4), (2, 1), (1, 3), (1, 1)])
+def test_gradient_of_a_layer(rows: int, stride: int) -> None:
+    torch.manual_seed(2)
+    x = torch.rand(2 * rows * stride, 3, dtype=torch.float64, requires_grad=True)
+    weight = torch.rand(2, 3, 2, 2, dtype=torch.float64, requires_grad=True)
+    bias = torch.rand(2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda *a: _Layer2x2.apply(*a, stride), (x, weight, bias))
+
+
+@pytest.mark.parametrize("contrast", [0, 2])
+def test_gradient_of_the_network(contrast: int) -> None:
+    network = initialised(Architecture(layers=3, channels=3, m=2, contrast=contrast)).double()
+    torch.manual_seed(3)
+    images = torch.rand(1, 3, 3, 4, dtype=torch.float64, requires_grad=True)
+    names = [name for name, _ in network.named_parameters()]
+    values = tuple(parameter.detach().requires_grad_() for parameter in network.parameters())
+
+    def work(x: Tensor, *parameters: Tensor) -> Any:
+        given = dict(zip(names, parameters, strict=True))
+        return torch.func.functional_call(network, given, (x,))
+
+    assert torch.autograd.gradcheck(work, (images, *values))
+
+
+@pytest.mark.parametrize("size", [*SIZES, (33, 18)], ids=str)
+@pytest.mark.parametrize("contrast", [0, 3])
+@pytest.mark.parametrize("kind", ["paper", "context"])
+def test_output_has_the_size_of_the_input(kind: Any, contrast: int, size: tuple[int, int]) -> None:
+    architecture = Architecture(
+        kind=kind, layers=3, channels=4, widths=(4, 6, 8), contrast=contrast
+    )
+    network = initialised(architecture)
+    with torch.no_grad():
+        phi = network(torch.rand(3, 3, *size))
+    assert phi.shape == (3, *size, 64)
+    assert phi.abs().max() <= 1
+    assert torch.isfinite(phi).all()
+
+
+def changed(network: DescriptorNetwork, size: int, y: int, x: int) -> Tensor:
+    """Where the descriptors change with one pixel of a random image."""
+    torch.manual_seed(4)
+    images = torch.rand(1, 3, size, size, dtype=torch.float64).repeat(2, 1, 1, 1)
+    images[1, :, y, x] += 0.1
+    with torch.no_grad():
+        first, second = network(images)
+    return (first != second).any(-1).nonzero()
+
+
+@pytest.mark.parametrize("layers", [5, 7, 9])
+def test_the_paper_network_sees_exactly_its_square(layers: int) -> None:
+    architecture = Architecture(layers=layers, channels=5, m=8)
+    seen = changed(initialised(architecture).double(), 25, 12, 12)
+    assert len(seen) == (layers + 2) ** 2
+    # In the middle of it: a descriptor belongs to its own pixel.
+    assert seen.double().mean(0).tolist() == [12, 12]
+    assert (seen - 12).abs().max() == architecture.margin == (layers + 1) // 2
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        Architecture(layers=5, channels=5, m=8, contrast=3),
+        Architecture(kind="context", widths=(4, 5), m=8),
+        Architecture(kind="context", widths=(4, 5, 6), m=8),
+        Architecture(kind="context", widths=(4, 5, 6), m=8, contrast=2),
+    ],
+    ids=str,
+)
+def test_no_network_looks_beyond_its_margin(architecture: Architecture) -> None:
+    network = initialised(architecture).double()
+    reach = 0
+    for phase in range(architecture.alignment):
+        seen = changed(network, 96, 47 + phase, 48 - phase)
+        away = (seen - torch.tensor([47 + phase, 48 - phase])).abs().max()
+        reach = max(reach, int(away))
+    assert architecture.margin / 2 < reach <= architecture.margin
+
+
+@pytest.mark.parametrize("layers", [5, 7, 9])
+def test_few_bits_are_constant_at_the_start(layers: int) -> None:
+    image = scenes()[1:, :, ::2].flip(3)  # not quite one of those it is initialised on
+    usual = []
+    for seed in range(2):
+        network = initialised(Architecture(layers=layers, channels=32), seed)
+        with torch.no_grad():
+            assert constant_bits(network(image)[0]) < 0.05
+            torch.manual_seed(seed)
+            usual.append(constant_bits(build_network(network.architecture)(image)[0]))
+    assert min(usual) > 0.2  # which is what initialise() is for
+
+
+def test_layers_start_with_mean_0_and_variance_1() -> None:
+    network = initialised(Architecture(layers=5, channels=16))
+    with torch.no_grad():
+        x = F.pad((scenes() - 0.5) * 4, (3,) * 4, mode="replicate")
+        for layer in network.layers:  # type: ignore[union-attr]
+            y = layer(x)
+            assert y.mean((0, 2, 3)).abs().max() < 1e-3
+            assert (y.std((0, 2, 3)) - 1).abs().max() < 1e-3
+            x = torch.tanh(y)
+    first = network.layers[0].weight  # type: ignore[union-attr, index]
+    assert first.mean((2, 3)).abs().max() < 1e-6
+
+
+def test_the_start_follows_from_the_seed() -> None:
+    weights = [initialised(Architecture(layers=5, channels=8), s).weights() for s in (0, 0, 1)]
+    for name, value in weights[0].items():
+        assert np.array_equal(value, weights[1][name])
+    assert not np.array_equal(weights[0]["layers.0.weight"], weights[2]["layers.0.weight"])
+
+
+@pytest.mark.parametrize("kind", ["paper", "context"])
+def test_weights_there_and_back(kind: Any) -> None:
+    architecture = Architecture(kind=kind, layers=5, channels=6, widths=(4, 6, 8), contrast=1)
+    network = initialised(architecture)
+    weights = network.weights()
+    shapes = {name: value.shape for name, value in weights.items()}
+    assert list(shapes.items()) == list(architecture.parameters().items())
+    assert set(shapes) == {name for name, _ in network.named_parameters()}
+    other = build_network(architecture)
+    other.load(weights)
+    image = scenes()[:1, :, :20, :20]
+    assert torch.equal(other(image), network(image))
+    with torch.no_grad():  # copies, not views
+        for parameter in network.parameters():
+            parameter.zero_()
+    assert weights["layers.0.weight" if kind == "paper" else "out.weight"].any()
+
+
+def test_identical_places_have_identical_descriptors() -> None:
+    """No position enters: a moved image has moved descriptors, away from the border."""
+    network = initialised(Architecture(layers=5, channels=8))
+    images = scenes()[:1]
+    with torch.no_grad():
+        whole, part = network(images)[0], network(images[:, :, 3:, 5:])[0]
+    torch.testing.assert_close(whole[6:-3, 8:-3], part[3:-3, 3:-3], rtol=0, atol=1e-5)
+
+
+# --- the architecture ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"kind": "deep"}, "kind must be paper or context, not 'deep'"),
+        ({"layers": 6}, "layers must be odd, from 3 to 31, but is 6"),
+        ({"layers": 1}, "layers must be odd"),
+        ({"layers": 33}, "layers must be odd"),
+        ({"channels": 0}, "channels must be from 1 to 1024, but is 0"),
+        ({"m": 2000}, "m must be from 1 to 1024, but is 2000"),
+        ({"widths": (4,)}, "widths must name 2 to 6 resolutions, but has 1"),
+        ({"widths": (4, -1)}, "widths must be from 1 to 1024, but is -1"),
+        ({"contrast": 65}, "contrast must be from 0 to 64, but is 65"),
+    ],
+)
+def test_impossible_architectures(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Architecture(**values)
+
+
+def test_architecture_there_and_back() -> None:
+    for architecture in (
+        Architecture(),
+        Architecture(kind="context", widths=(8, 12), m=32, contrast=4, channels=7, layers=9),
+    ):
+        assert Architecture.of(architecture.metadata()) == architecture
+    lists = Architecture().metadata() | {"widths": [32, 64, 96]}  # as JSON has it
+    assert Architecture.of(lists) == Architecture()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"layers": "7"}, "layers must be of type int, not '7'"),
+        ({"layers": True}, "layers must be of type int, not True"),
+        ({"kind": 3}, "kind must be of type str"),
+        ({"widths": "32"}, "widths must be a list of whole numbers"),
+        ({"widths": [32, 1.5]}, "widths must be a list of whole numbers"),
+        ({"more": 1}, "missing or unknown"),
+        ({"layers": 8}, "layers must be odd"),
+    ],
+)
+def test_descriptions_are_not_believed(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Architecture.of(Architecture().metadata() | change)
+    with pytest.raises(InputError, match="missing or unknown"):
+        Architecture.of({"layers": 7})
+
+
+def counted(network: DescriptorNetwork, size: int) -> float:
+    """Multiplications per pixel, counted while the network runs."""
+    total = 0.0
+
+    def count(layer: Any, _: Any, output: Tensor) -> None:
+        nonlocal total
+        total += output[0].numel() * layer.weight[0].numel()
+
+    hooks = [
+        layer.register_forward_hook(count)
+        for layer in network.modules()
+        if isinstance(layer, torch.nn.Conv2d)
+    ]
+    with torch.no_grad():
+        network(torch.zeros(1, 3, size, size))
+    for hook in hooks:
+        hook.remove()
+    return total / size**2
+
+
+def test_cost_of_the_context_network() -> None:
+    for widths in ((4, 5), (4, 5, 6), (3, 4, 5, 6)):
+        architecture = Architecture(kind="context", widths=widths)
+        assert math.isclose(architecture.cost(), counted(build_network(architecture), 32))
+
+
+def test_cost_of_the_paper_network() -> None:
+    assert Architecture(layers=5, channels=10, m=8).cost() == 10 * 27 + 3 * 400 + 8 * 40
+    assert isinstance(build_network(Architecture(layers=3, channels=2)), PaperNetwork)
+    # What the docstring says of the two.
+    assert 2.5 < Architecture().cost() / Architecture(kind="context").cost() < 4.5
