@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -65,3 +67,37 @@ def write_pairs(root: Path, count: int = 3, size: tuple[int, int] = (48, 64)) ->
         occluded = np.repeat(scene.occluded[..., None], 3, axis=2).astype(np.uint8) * 255
         hamflow.write_image(folder / "occ.png", occluded)
     return root
+
+
+def wait_for_steps(process: subprocess.Popen[str], curve: Path, count: int) -> None:
+    """Wait until a run in another process has logged so many steps, or has ended."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and process.poll() is None:
+        if curve.exists() and curve.read_text().count("\n") > count:
+            return
+        time.sleep(0.05)
+
+
+def wait_until_alone(session: int) -> list[str]:
+    """Return which processes of a session (as Linux tells) are still there after a while."""
+    left: list[str] = []
+    for _ in range(200):
+        left = [text for text in map(_stat, Path("/proc").glob("[0-9]*/stat")) if text]
+        # After the name, which may hold anything: state, parent, group, session.
+        fields = [text.rpartition(")")[2].split() for text in left]
+        left = [
+            text
+            for text, (state, _, _, of, *_) in zip(left, fields, strict=True)
+            if int(of) == session and state not in "ZX"
+        ]
+        if not left:
+            break
+        time.sleep(0.1)
+    return left
+
+
+def _stat(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""  # gone meanwhile

@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from _learning import PATIENCE, one_thread, write_pairs  # noqa: E402, F401
+from _learning import (  # noqa: E402
+    PATIENCE,
+    one_thread,  # noqa: F401
+    wait_for_steps,
+    wait_until_alone,
+    write_pairs,
+)
 from _problems import run_python  # noqa: E402
 from hamflow.cli import train as cli  # noqa: E402
 from hamflow.cli.main import main  # noqa: E402
@@ -235,40 +243,56 @@ def test_stopped_and_resumed_with_the_settings_it_had(
     assert numbers == ["1", "2", "3"]
 
 
-def test_ctrl_c_in_a_terminal(tmp_path: Path, tiny: Path) -> None:
-    """The signal reaches all of them: the command, and the worker that it may be waiting for."""
-    output = tmp_path / "run"
-    curve = output / "curve.csv"
-    command = [sys.executable, "-m", "hamflow", "train", "-o", str(output)]
-    options = ["--config", str(tiny), "--workers", "1", "--steps", "100000"]
+@contextmanager
+def started(*options: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process and a session of its own."""
     process = subprocess.Popen(
-        [*command, *options],
+        [sys.executable, "-m", "hamflow", "train", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     try:
-        waiting_until = time.monotonic() + PATIENCE
-        while time.monotonic() < waiting_until and process.poll() is None:
-            if curve.exists() and curve.read_text().count("\n") > 2:
-                break
-            time.sleep(0.05)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs sessions as Linux has them")
+def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
+    output = tmp_path / "run"
+    curve, checkpoint = output / "curve.csv", output / "checkpoint.safetensors"
+    # As Ctrl-C in a terminal does, the signal reaches all: the worker, too, for which the command
+    # may be waiting.
+    options = ["--config", str(tiny), "--workers", "1", "--steps", "100000"]
+    with started("-o", str(output), *options) as process:
+        wait_for_steps(process, curve, 1)
         os.killpg(process.pid, signal.SIGINT)
         printed, error = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
     assert process.returncode == 130, error
     assert error == "hamflow: Interrupted.\n"
     assert "--resume continues" in printed
-    config, progress = read_progress(output / "checkpoint.safetensors")
+    config, progress = read_progress(checkpoint)
     assert 1 <= progress.step < 100_000
     assert len(read_curve(curve)) == progress.step
+    assert wait_until_alone(process.pid) == []
 
+    # Killed, it cannot end its worker; the worker ends by itself.
+    with started("-o", str(output), "--resume") as process:
+        wait_for_steps(process, curve, progress.step + 2)
+        process.kill()
+        process.communicate()
+    assert wait_until_alone(process.pid) == []
+    assert len(read_curve(curve)) > progress.step
+
+    # All the same it goes on from the checkpoint.
     def stop(_: object) -> None:
         signal.raise_signal(signal.SIGTERM)
 
-    again = loop.train(config, output, resume=True, callback=stop)
+    again = loop.train(replace(config, workers=0), output, resume=True, callback=stop)
     assert again.step == progress.step + 1
     numbers = [int(row["number"]) for row in read_curve(curve)]
     assert numbers == list(range(1, again.step + 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,7 +205,8 @@ class NetworkModel(Model):
         self._threads = threads
         self._tile_pixels = tile_pixels or default_tile_pixels(checked.architecture)
         self._session: Any = None
-        self._made_for: tuple[int, int] | None = None
+        self._session_threads = 0
+        _LOADED.add(self)
 
     def describe(self, image: ArrayLike) -> NDArray[np.float32]:
         """Return the descriptors: (H, W, m) float32 in -1..1; see `Model.describe`."""
@@ -233,16 +235,21 @@ class NetworkModel(Model):
 
         The model stays usable; its next image takes some milliseconds longer.
         """
-        self._session, self._made_for = None, None
+        self._session = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Sessions cannot be pickled; the bytes have been checked.
-        return self.__dict__ | {"_session": None, "_made_for": None}
+        return self.__dict__ | {"_session": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _LOADED.add(self)
 
     def _tiles(self, array: NDArray[Any]) -> Iterator[tuple[slice, slice, NDArray[np.float32]]]:
         """Generate the descriptors of each tile and where they belong."""
         step = self.architecture.alignment
-        for rows, columns in plan_tiles(*array.shape[:2], self.architecture, self._tile_pixels):
+        height, width = array.shape[:2]
+        for rows, columns in plan_tiles(height, width, self.architecture, self._tile_pixels):
             tile = array[rows.low : rows.high, columns.low : columns.high]
             phi = self._run(network_input(tile, step))
             yield (
@@ -252,12 +259,11 @@ class NetworkModel(Model):
             )
 
     def _run(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        # Threads do not survive a fork, so a child process needs a session of its own.
-        wanted = (os.getpid(), self._threads or get_num_threads())
+        threads = self._threads or get_num_threads()
         session = self._session
-        if session is None or self._made_for != wanted:
-            session = open_session(self.name, self._data, wanted[1])
-            self._session, self._made_for = session, wanted
+        if session is None or self._session_threads != threads:
+            session = open_session(self.name, self._data, threads)
+            self._session, self._session_threads = session, threads
         try:
             phi: NDArray[np.float32] = session.run([PHI], {IMAGE: x})[0]
         except Exception as error:  # onnxruntime has no base class for its own
@@ -265,6 +271,22 @@ class NetworkModel(Model):
                 raise
             raise MemoryError(f"for a tile of {x.shape[3]}×{x.shape[2]} pixels") from error
         return phi
+
+
+_LOADED: weakref.WeakSet[NetworkModel] = weakref.WeakSet()
+_INHERITED: list[Any] = []
+
+
+def _after_fork() -> None:
+    # A forked process has none of its parent's threads. A session cannot be used without them, and
+    # must not even be ended, which would wait for them for ever.
+    for model in _LOADED:
+        _INHERITED.append(model._session)
+        model._session = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def open_session(name: str, data: bytes, threads: int) -> Any:

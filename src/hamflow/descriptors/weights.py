@@ -171,12 +171,14 @@ def parse_metadata(name: str, metadata: Mapping[str, str]) -> Architecture:
         )
     try:
         values = _parse_json(metadata.get("architecture", ""))
-        return Architecture.of(values if isinstance(values, dict) else {})
+        if not isinstance(values, dict):
+            raise ValueError
+        return Architecture.of(values)
     except (ValueError, RecursionError) as error:  # InputError is a ValueError
-        reason = str(error) if isinstance(error, InputError) else "It cannot be read."
+        reason = str(error)[:100].rstrip(".") if isinstance(error, InputError) else "unreadable"
         raise FileError(
-            f"{name}: describes no network that Hamflow knows ({reason.rstrip('.')}); "
-            "update Hamflow, or export the model again."
+            f"{name}: describes no network that Hamflow knows ({reason}); update Hamflow, or "
+            "export the model again."
         ) from None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -91,7 +94,7 @@ def training_batches(
         collate_fn=list,
         prefetch_factor=4 if config.workers else None,
         multiprocessing_context="forkserver" if config.workers else None,
-        worker_init_fn=_ignore_signals,
+        worker_init_fn=_prepare_worker,
     )
     for answers in loader:
         for answer in answers:
@@ -132,13 +135,24 @@ class _Answers(Dataset[Sample | HamflowError]):
             return error
 
 
-def _ignore_signals(_: int) -> None:
-    """Leave Ctrl-C and SIGTERM, which reach the workers too, to the process that they work for.
+def _prepare_worker(_: int) -> None:
+    """Make a worker live exactly as long as the process that it works for.
 
-    It ends after the step, for which it may be waiting for a pair, and then ends its workers.
+    Ctrl-C and SIGTERM reach the workers, too, but they must go on: that process ends after the
+    step, for which it may be waiting for a pair, and then ends them. If it is killed, they notice
+    by themselves; torch looks only after their parent, the fork server, which in turn waits for
+    them.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def validation_samples(config: TrainConfig) -> Iterator[Sample]:
