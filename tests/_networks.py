@@ -13,10 +13,13 @@ Array = NDArray[Any]
 
 SMALL = {
     "paper": Architecture("paper", layers=3, channels=4),
-    "paper, contrast": Architecture("paper", layers=5, channels=6, contrast=2),
-    "context": Architecture("context", widths=(4, 6, 8)),
-    "context, contrast": Architecture("context", widths=(8, 5), contrast=1),
-    "mixed": Architecture("mixed", layers=3, channels=4, local=8, wide=56, scales=(1, 3), taps=3),
+    "paper, deeper": Architecture("paper", layers=5, channels=6),
+    "context": Architecture(
+        "context", layers=3, channels=4, local=8, wide=56, scales=(1, 3), taps=3
+    ),
+    "context, one scale": Architecture(
+        "context", layers=5, channels=3, local=30, wide=40, scales=(2,)
+    ),
 }
 
 
@@ -36,21 +39,10 @@ def random_image(*shape: int, seed: int = 0) -> NDArray[np.uint8]:
 
 def reference(architecture: Architecture, weights: dict[str, Any], image: Array) -> Array:
     """Descriptors of an image in 0..1, H×W×3, in float64."""
-    height, width = image.shape[:2]
-    step = architecture.alignment
-    filled = np.pad(image, ((0, -height % step), (0, -width % step), (0, 0)), "edge")
-    x = filled.astype(np.float64).transpose(2, 0, 1)
-    if architecture.contrast:
-        centred = x - box(x, architecture.contrast)
-        variance = box(centred**2, architecture.contrast).mean(axis=0)
-        x = centred / np.sqrt(variance + 0.0004)
-    else:
-        x = (x - 0.5) * 4
+    x = (image.astype(np.float64).transpose(2, 0, 1) - 0.5) * 4
     layers = _Layers(architecture, weights)
-    phi = {"paper": layers.paper, "context": layers.context, "mixed": layers.mixed}[
-        architecture.kind
-    ](x)
-    return phi.transpose(1, 2, 0)[:height, :width]
+    phi = layers.paper(x) if architecture.kind == "paper" else layers.context(x)
+    return phi.transpose(1, 2, 0)
 
 
 class _Layers:
@@ -80,26 +72,6 @@ class _Layers:
         return self.chain(padded(x, (layers + 1) // 2), "layers", layers)
 
     def context(self, x: Array) -> Array:
-        def layer(x: Array, name: str) -> Array:
-            return self.convolve(padded(x, 1), name)
-
-        last = len(self.architecture.widths) - 1
-        kept = []
-        for level in range(last + 1):
-            if level:
-                x = (x[:, ::2, ::2] + x[:, 1::2, ::2] + x[:, ::2, 1::2] + x[:, 1::2, 1::2]) / 4
-            x = leaky(layer(x, f"down.{level}.0"))
-            x = leaky(layer(x, f"down.{level}.1"))
-            kept.append(x)
-        x = leaky(layer(x, "bottom"))
-        for level in reversed(range(last)):
-            lifted = self.convolve(x, f"lift.{level}")
-            x = leaky(kept[level] + enlarged(enlarged(lifted, 1), 2))
-            if level:
-                x = leaky(layer(x, f"merge.{level}"))
-        return np.tanh(layer(x, "out"))
-
-    def mixed(self, x: Array) -> Array:
         a = self.architecture
         near = self.chain(padded(x, (a.layers + 1) // 2), "local", a.layers)
         far: Any = 0
@@ -119,26 +91,8 @@ def padded(x: Array, before: int, after: int | None = None) -> Array:
     return np.pad(x, ((0, 0), sides, sides), "edge")
 
 
-def box(x: Array, radius: int) -> Array:
-    return box_inside(padded(x, radius), radius)
-
-
 def box_inside(x: Array, radius: int) -> Array:
     size = 2 * radius + 1
     rows, columns = (n - 2 * radius for n in x.shape[1:])
     shifted = [x[:, i : i + rows, j : j + columns] for i in range(size) for j in range(size)]
     return np.mean(shifted, axis=0)
-
-
-def leaky(x: Array) -> Array:
-    return np.where(x > 0, x, 0.1 * x)
-
-
-def enlarged(x: Array, axis: int) -> Array:
-    """Twice as many samples, linearly in between; pixels are squares, not points."""
-    count = x.shape[axis]
-    places = np.clip((np.arange(2 * count) + 0.5) / 2 - 0.5, 0, count - 1)
-    low = np.floor(places).astype(int)
-    share = (places - low).reshape([-1 if k == axis else 1 for k in range(3)])
-    high = np.minimum(low + 1, count - 1)
-    return (1 - share) * x.take(low, axis) + share * x.take(high, axis)

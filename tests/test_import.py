@@ -7,7 +7,21 @@ import pytest
 import hamflow
 from _problems import run_python
 
-HEAVY = ("torch", "onnxruntime", "cv2", "faiss", "PIL", "rich", "tyro", "numpy", "hamflow._native")
+HEAVY = {
+    *(
+        "torch",
+        "onnx",
+        "onnxruntime",
+        "safetensors",
+        "cv2",
+        "faiss",
+        "PIL",
+        "rich",
+        "tyro",
+        "numpy",
+    ),
+    "hamflow._native",
+}
 
 
 def loaded_after(code: str) -> set[str]:
@@ -27,6 +41,12 @@ def test_matching_needs_no_extras() -> None:
     loaded = loaded_after("import hamflow; hamflow.matching.min_projection")
     assert "hamflow._native" in loaded
     assert loaded.isdisjoint({"torch", "onnxruntime", "cv2", "faiss", "rich", "tyro"})
+
+
+def test_the_hand_crafted_descriptor_needs_no_onnxruntime() -> None:
+    loaded = loaded_after("import hamflow; hamflow.load_model('pairs').bits([[0, 0.5]])")
+    assert "hamflow.descriptors.model" in loaded
+    assert loaded.isdisjoint({"torch", "onnx", "onnxruntime", "safetensors", "rich", "tyro"})
 
 
 @pytest.mark.parametrize("name", hamflow.__all__)

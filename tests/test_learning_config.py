@@ -30,7 +30,7 @@ checkpoint_minutes = inf
 
 [network]
 kind = "context"
-widths = [8, 12]
+scales = [1, 4]
 
 [data]
 dataset = "folder"
@@ -58,7 +58,7 @@ def test_file(tmp_path: Path) -> None:
         learning_rate=1.0,
         start=Path("weights.safetensors"),
         checkpoint_minutes=float("inf"),
-        network=Architecture(kind="context", widths=(8, 12)),
+        network=Architecture(kind="context", scales=(1, 4)),
         data=DataConfig(dataset="folder", root=Path("pairs"), crop=None),
         augment=AugmentConfig(mirror=False),
         validation=DataConfig(synthetic=SyntheticConfig(clean=True)),
@@ -105,8 +105,8 @@ def test_there_and_back(tmp_path: Path) -> None:
         ("clip = 0", "clip must be positive"),
         ("[network]\nm = 32", "fq needs descriptors of m = 64, not 32"),
         ("[network]\nlayers = 8", "layers must be odd"),
-        ("[network]\nwidths = 3", "network.widths must be a list of whole numbers, not 3"),
-        ("[network]\nwidths = [3, 'a']", "network.widths must be a list of whole numbers"),
+        ("[network]\nscales = 3", "network.scales must be a list of whole numbers, not 3"),
+        ("[network]\nscales = [3, 'a']", "network.scales must be a list of whole numbers"),
         ("[data]\ncrop = 256", "data.crop must be a list of whole numbers, not 256"),
         ("[data]\ncrop = [256]", "crop must be a height and a width"),
         ("[data]\ncrop = [256, 8]", "crop must be a height and a width, at least 16 × 16"),

@@ -24,6 +24,7 @@ from hamflow import FileError, InputError  # noqa: E402
 from hamflow.descriptors.architecture import Architecture  # noqa: E402
 from hamflow.descriptors.weights import read_weights  # noqa: E402
 from hamflow.learning import loop  # noqa: E402
+from hamflow.learning.allocator import keep_freed_memory  # noqa: E402
 from hamflow.learning.checkpoint import read_progress  # noqa: E402
 from hamflow.learning.config import DataConfig, TrainConfig  # noqa: E402
 from hamflow.learning.log import read_curve  # noqa: E402
@@ -375,7 +376,7 @@ def test_other_models(tmp_path: Path) -> None:
     result = steps[-1].validation
     assert result is not None
     assert result.epe_qq == result.epe_trained > 0
-    context = Architecture(kind="context", widths=(4, 6, 8))
+    context = Architecture(kind="context", layers=3, channels=4, wide=40)
     spread = tiny_config(network=context, target="spread", temperature=4.0, **validated)
     train(spread, tmp_path / "context", callback=steps.append)
     assert all(step.norm > 0 and np.isfinite(step.loss) for step in steps)
@@ -484,3 +485,12 @@ def test_works_without_tensorboard_and_matplotlib(
     assert train(tiny_config(steps=1), tmp_path).step == 1
     assert not (tmp_path / "events").exists()
     assert not (tmp_path / "curve.png").exists()
+
+
+def test_freed_memory_is_kept_where_that_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert keep_freed_memory() in (True, False)
+    with monkeypatch.context() as patch:
+        patch.setattr("ctypes.CDLL", lambda _: object())  # a C library that cannot
+        assert not keep_freed_memory()
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert not keep_freed_memory()

@@ -87,14 +87,14 @@ def test_every_operation_is_used() -> None:
 
 
 def external(model: Any) -> None:
-    weight = tensor(model, "out.weight")
+    weight = tensor(model, "wide.2.weight")
     weight.ClearField("raw_data")
     weight.data_location = TensorProto.EXTERNAL
     weight.external_data.add(key="location", value="/etc/passwd")
 
 
 def located_elsewhere(model: Any) -> None:
-    tensor(model, "out.weight").data_location = TensorProto.DEFAULT
+    tensor(model, "wide.2.weight").data_location = TensorProto.DEFAULT
 
 
 def foreign_operation(model: Any) -> None:
@@ -118,12 +118,12 @@ def function(model: Any) -> None:
 
 def subgraph(model: Any) -> None:
     attribute = node(model, "Tanh").attribute.add(name="body", type=onnx.AttributeProto.GRAPH)
-    attribute.g.CopyFrom(model.graph)
+    attribute.g.name = "another"
 
 
 def subgraphs(model: Any) -> None:
     attribute = node(model, "Tanh").attribute.add(name="body", type=onnx.AttributeProto.GRAPHS)
-    attribute.graphs.append(model.graph)
+    attribute.graphs.add(name="another")
 
 
 def condition(model: Any) -> None:
@@ -131,42 +131,42 @@ def condition(model: Any) -> None:
 
 
 def huge_dimensions(model: Any) -> None:
-    tensor(model, "out.weight").dims[:] = [2**31, 2**31, 3, 3]
+    tensor(model, "wide.2.weight").dims[:] = [2**31, 2**31, 1, 1]
 
 
 def negative_dimensions(model: Any) -> None:
-    tensor(model, "out.weight").dims[:] = [-64, -4, 3, 3]
+    tensor(model, "wide.2.weight").dims[:] = [-56, -56, 1, 1]
 
 
 def no_data(model: Any) -> None:
-    tensor(model, "out.weight").raw_data = b""
+    tensor(model, "wide.2.weight").raw_data = b""
 
 
 def data_in_another_field(model: Any) -> None:
-    bias = tensor(model, "out.bias")
+    bias = tensor(model, "wide.2.bias")
     values = numpy_helper.to_array(bias)
     bias.ClearField("raw_data")
     bias.float_data.extend(values)
 
 
 def another_shape(model: Any) -> None:
-    tensor(model, "out.weight").dims[:] = [64, 3, 4, 3]
+    tensor(model, "wide.2.weight").dims[:] = [28, 112, 1, 1]
 
 
 def another_type(model: Any) -> None:
-    replace(model, "out.bias", np.zeros(64, np.float64))
+    replace(model, "wide.2.bias", np.zeros(56, np.float64))
 
 
 def other_numbers(model: Any) -> None:
-    replace(model, "out.bias", np.zeros(64, np.int32))
+    replace(model, "wide.2.bias", np.zeros(56, np.int32))
 
 
-def enlarged_more(model: Any) -> None:
-    replace(model, "twice", np.array([1, 1, 1000, 1000], np.float32))
+def more_gain(model: Any) -> None:
+    replace(model, "gain", np.float32(1000))
 
 
 def wide_border(model: Any) -> None:
-    replace(model, "border.1", np.array([0, 0, 1, 1, 0, 0, 10**6, 1], np.int64))
+    replace(model, "border.2", np.array([0, 0, 2, 2, 0, 0, 10**6, 2], np.int64))
 
 
 def more_weights(model: Any) -> None:
@@ -174,15 +174,15 @@ def more_weights(model: Any) -> None:
 
 
 def weights_twice(model: Any) -> None:
-    model.graph.initializer.append(tensor(model, "out.bias"))
+    model.graph.initializer.append(tensor(model, "wide.2.bias"))
 
 
 def fewer_weights(model: Any) -> None:
-    model.graph.initializer.remove(tensor(model, "out.bias"))
+    model.graph.initializer.remove(tensor(model, "wide.2.bias"))
 
 
 def not_finite(model: Any) -> None:
-    replace(model, "out.bias", np.full(64, np.nan, np.float32))
+    replace(model, "wide.2.bias", np.full(56, np.nan, np.float32))
 
 
 def more_nodes(model: Any) -> None:
@@ -194,7 +194,7 @@ def fewer_nodes(model: Any) -> None:
 
 
 def other_wires(model: Any) -> None:
-    node(model, "LeakyRelu", 2).input[0] = "down.0.1"
+    node(model, "Tanh", 2).input[0] = "local.0"
 
 
 def another_setting(model: Any) -> None:
@@ -202,15 +202,15 @@ def another_setting(model: Any) -> None:
 
 
 def setting_twice(model: Any) -> None:
-    node(model, "LeakyRelu").attribute.append(helper.make_attribute("alpha", 0.1))
+    node(model, "Concat").attribute.append(helper.make_attribute("axis", 1))
 
 
 def setting_of_another_type(model: Any) -> None:
-    node(model, "LeakyRelu").attribute[0].CopyFrom(helper.make_attribute("alpha", "x"))
+    node(model, "Concat").attribute[0].CopyFrom(helper.make_attribute("axis", "x"))
 
 
 def setting_with_two_values(model: Any) -> None:
-    node(model, "LeakyRelu").attribute[0].i = 3
+    node(model, "Concat").attribute[0].f = 3
 
 
 def several_results(model: Any) -> None:
@@ -256,7 +256,7 @@ def metadata_twice(model: Any) -> None:
 
 
 def another_network(model: Any) -> None:
-    other = NETWORK.metadata() | {"contrast": 3}
+    other = NETWORK.metadata() | {"scales": [1, 4]}
     next(p for p in model.metadata_props if p.key == "architecture").value = json.dumps(other)
 
 
@@ -274,15 +274,15 @@ EDITS: dict[Edit, str] = {
     negative_dimensions: "announces weights of another size than it holds",
     no_data: "announces weights of another size than it holds",
     data_in_another_field: "has an unexpected field 4 in a tensor",
-    another_shape: "holds something unexpected as 'out.weight'",
+    another_shape: "holds something unexpected as 'wide.2.weight'",
     another_type: "holds weights of another type",
-    other_numbers: "holds something unexpected as 'out.bias'",
-    enlarged_more: "holds something unexpected as 'twice'",
-    wide_border: "holds something unexpected as 'border.1'",
+    other_numbers: "holds something unexpected as 'wide.2.bias'",
+    more_gain: "holds something unexpected as 'gain'",
+    wide_border: "holds something unexpected as 'border.2'",
     more_weights: "holds other weights than its network has",
     weights_twice: "holds some weights twice",
     fewer_weights: "holds other weights than its network has",
-    not_finite: "holds values that are not finite as 'out.bias'",
+    not_finite: "holds values that are not finite as 'wide.2.bias'",
     more_nodes: "computes something else than its network",
     fewer_nodes: "computes something else than its network",
     other_wires: "computes something else than its network",
@@ -317,15 +317,15 @@ def test_refused(edit: Edit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def scale_of_zero(model: Any) -> None:
-    replace(model, "out_scale", np.float32(0))
+    replace(model, "wide.2_scale", np.float32(0))
 
 
 def scale_that_is_not_finite(model: Any) -> None:
-    replace(model, "out_scale", np.float32(np.inf))
+    replace(model, "wide.2_scale", np.float32(np.inf))
 
 
 def many_scales(model: Any) -> None:
-    replace(model, "out_scale", np.ones(7, np.float32))
+    replace(model, "wide.2_scale", np.ones(7, np.float32))
 
 
 def computed_scale(model: Any) -> None:
@@ -338,19 +338,17 @@ def no_zero_point(model: Any) -> None:
 
 def circle(model: Any) -> None:
     first = node(model, "QuantizeLinear")
-    first.input[0] = node(model, "DequantizeLinear", 2).output[0]
-    for other in model.graph.node:
-        if other.op_type == "DequantizeLinear":
-            other.input[0] = first.output[0]
+    second = next(other for other in model.graph.node if first.output[0] in other.input)
+    first.input[0] = second.output[0]
 
 
 def larger_weights(model: Any) -> None:
-    replace(model, "out.weight_quantized", np.zeros((64, 4, 3, 4), np.int8))
+    replace(model, "wide.2.weight_quantized", np.zeros((56, 56, 2, 1), np.int8))
 
 
 def both_weights(model: Any) -> None:
-    weight = random_weights(NETWORK)["out.weight"]
-    model.graph.initializer.append(numpy_helper.from_array(weight, "out.weight"))
+    weight = random_weights(NETWORK)["wide.2.weight"]
+    model.graph.initializer.append(numpy_helper.from_array(weight, "wide.2.weight"))
 
 
 IN_QUANTISED: dict[Edit, str] = {
@@ -360,7 +358,7 @@ IN_QUANTISED: dict[Edit, str] = {
     computed_scale: "quantises by numbers that it computes",
     no_zero_point: "quantises in an unexpected way",
     circle: "goes round in circles",
-    larger_weights: "holds something unexpected as 'out.weight_quantized'",
+    larger_weights: "holds something unexpected as 'wide.2.weight_quantized'",
     both_weights: "holds other weights than its network has",
     more_nodes: "computes something else than its network",
     other_wires: "computes something else than its network",
@@ -413,10 +411,10 @@ def test_malformed(data: bytes) -> None:
 def test_packed_numbers() -> None:
     # protobuf has two ways to write lists, and readers take both.
     model = onnx.load_from_string(DATA)
-    bias = tensor(model, "out.bias")
+    bias = tensor(model, "wide.2.bias")
     plain = bias.SerializeToString()
-    assert plain[:2] == b"\x08\x40"  # dims: 64
-    packed = b"\x0a\x01\x40" + plain[2:]
+    assert plain[:2] == b"\x08\x38"  # dims: 56
+    packed = b"\x0a\x01\x38" + plain[2:]
     index = list(model.graph.initializer).index(bias)
     del model.graph.initializer[index]
     graph = model.graph.SerializeToString() + _field(5, packed)

@@ -20,6 +20,7 @@ from hamflow.bench._measure import machine, seconds
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
+from hamflow.learning.allocator import keep_freed_memory
 from hamflow.learning.augment import Sample
 from hamflow.learning.config import DataConfig, Model, TrainConfig, config_of, config_values
 from hamflow.learning.data import TrainingPairs, as_tensor
@@ -89,7 +90,8 @@ def run(
         "model": config.model,
     }
     threads = get_num_threads()
-    set_num_threads(torch.get_num_threads())  # as the loop does
+    set_num_threads(torch.get_num_threads())  # as the loop does, which also does this:
+    keep_freed_memory()
     try:
         progress("scenes")
         scenes, rendering = _rendered(config)

@@ -31,22 +31,14 @@ OPERATIONS = {
     "AveragePool",
     "Concat",
     "Conv",
-    "Div",
-    "LeakyRelu",
     "Mul",
     "Pad",
-    "ReduceMean",
-    "Resize",
-    "Sqrt",
     "Sub",
     "Tanh",
     "Transpose",
     "QuantizeLinear",
     "DequantizeLinear",
 }
-
-_SLOPE = 0.1  # of the leaky ReLU
-_FLAT = 0.0004  # variance that keeps the noise of flat regions small: (0.02)²
 
 Value = int | float | str | tuple[int, ...]
 
@@ -82,8 +74,8 @@ class Graph:
 def build_graph(architecture: Architecture) -> Graph:
     """Return the graph of a network; its weights are inputs with the names of the architecture."""
     graph = Graph()
-    layers = {"paper": _paper, "context": _context, "mixed": _mixed}[architecture.kind]
-    phi = layers(graph, architecture, _normalised(graph, architecture.contrast))
+    layers = {"paper": _paper, "context": _context}[architecture.kind]
+    phi = layers(graph, architecture, _normalised(graph))
     graph.add("Transpose", phi, name=PHI, perm=(0, 2, 3, 1))
     return graph
 
@@ -156,23 +148,10 @@ def import_onnx() -> Any:
     return onnx
 
 
-def _normalised(graph: Graph, radius: int) -> str:
-    """Bring the image to about -2..2, or to mean 0 and variance 1 in every neighbourhood."""
-    if radius == 0:
-        centred = graph.add("Sub", IMAGE, graph.constant("grey", 0.5))
-        return graph.add("Mul", centred, graph.constant("gain", 4))
-    centred = graph.add("Sub", IMAGE, _box(graph, IMAGE, radius))
-    # A mean over channels and then over the box is the mean over both, and cheaper that way round.
-    square = graph.add("ReduceMean", graph.add("Mul", centred, centred), axes=(1,), keepdims=1)
-    variance = _box(graph, square, radius)
-    deviation = graph.add("Sqrt", graph.add("Add", variance, graph.constant("flat", _FLAT)))
-    return graph.add("Div", centred, deviation)
-
-
-def _box(graph: Graph, x: str, radius: int) -> str:
-    size = 2 * radius + 1
-    rows = graph.add("AveragePool", _padded(graph, x, radius), kernel_shape=(1, size))
-    return graph.add("AveragePool", rows, kernel_shape=(size, 1))
+def _normalised(graph: Graph) -> str:
+    """Bring the image to about -2..2."""
+    centred = graph.add("Sub", IMAGE, graph.constant("grey", 0.5))
+    return graph.add("Mul", centred, graph.constant("gain", 4))
 
 
 def _paper(graph: Graph, architecture: Architecture, x: str) -> str:
@@ -183,40 +162,6 @@ def _paper(graph: Graph, architecture: Architecture, x: str) -> str:
 
 
 def _context(graph: Graph, architecture: Architecture, x: str) -> str:
-    last = len(architecture.widths) - 1
-    scales = graph.constant("twice", (1, 1, 2, 2))
-
-    def layer(x: str, name: str) -> str:
-        return _convolution(graph, _padded(graph, x, 1), name)
-
-    def act(x: str) -> str:
-        return graph.add("LeakyRelu", x, alpha=_SLOPE)
-
-    kept = []
-    for level in range(last + 1):
-        if level:
-            x = graph.add("AveragePool", x, kernel_shape=(2, 2), strides=(2, 2))
-        x = act(layer(x, f"down.{level}.0"))
-        x = act(layer(x, f"down.{level}.1"))
-        kept.append(x)
-    x = act(layer(x, "bottom"))
-    for level in reversed(range(last)):
-        lifted = _convolution(graph, x, f"lift.{level}")
-        enlarged = graph.add(
-            "Resize",
-            lifted,
-            "",  # a region of interest, which this mode has not
-            scales,
-            mode="linear",
-            coordinate_transformation_mode="half_pixel",
-        )
-        x = act(graph.add("Add", kept[level], enlarged))
-        if level:
-            x = act(layer(x, f"merge.{level}"))
-    return graph.add("Tanh", layer(x, "out"))
-
-
-def _mixed(graph: Graph, architecture: Architecture, x: str) -> str:
     near = _padded(graph, x, (architecture.layers + 1) // 2)
     for layer in range(architecture.layers):
         near = graph.add("Tanh", _convolution(graph, near, f"local.{layer}"))

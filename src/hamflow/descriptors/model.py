@@ -91,7 +91,7 @@ def load_model(
         file: .onnx as ``hamflow export`` writes it, or the .safetensors of ``hamflow train`` (which
         needs the package onnx).
     variant : "float" or "int8", optional
-        Which file of a named model; int8 is quicker, and flips about one bit in a hundred.
+        Which file of a named model; int8 is quicker, and flips a few bits in a hundred.
     threads : int, optional
         How many threads to use; otherwise as many as `hamflow.get_num_threads` says each time.
     tile_pixels : int, optional
@@ -122,6 +122,8 @@ def load_model(
         raise InputError(f"variant must be {' or '.join(_VARIANTS)}, not {variant!r}.")
     count = None if threads is None else _whole(threads, "threads", 1, 1024)
     pixels = None if tile_pixels is None else _whole(tile_pixels, "tile_pixels", 1, 2**31)
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise InputError(f"The model must be a name or the path of a file, not {name_or_path!r}.")
     name = os.fspath(name_or_path)
     if name == PAIRS:
         if variant is not None:
@@ -247,11 +249,10 @@ class NetworkModel(Model):
 
     def _tiles(self, array: NDArray[Any]) -> Iterator[tuple[slice, slice, NDArray[np.float32]]]:
         """Generate the descriptors of each tile and where they belong."""
-        step = self.architecture.alignment
         height, width = array.shape[:2]
         for rows, columns in plan_tiles(height, width, self.architecture, self._tile_pixels):
             tile = array[rows.low : rows.high, columns.low : columns.high]
-            phi = self._run(network_input(tile, step))
+            phi = self._run(network_input(tile))
             yield (
                 slice(rows.start, rows.stop),
                 slice(columns.start, columns.stop),
@@ -293,10 +294,8 @@ def open_session(name: str, data: bytes, threads: int) -> Any:
     """Return an onnxruntime session of checked bytes; `name` is for the message."""
     import onnxruntime  # noqa: PLC0415  (heavy)
 
-    errors_only = 3
-    onnxruntime.set_default_logger_severity(errors_only)
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = errors_only
+    options.log_severity_level = 3  # errors
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL

@@ -86,7 +86,7 @@ def _quantised(onnx: Any, checked: Checked, images: Sequence[ArrayLike]) -> Any:
 
     class Images(quantization.CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:
-            self._inputs = _inputs(images, checked.architecture.alignment)
+            self._inputs = _inputs(images)
 
         def get_next(self) -> dict[str, NDArray[np.float32]] | None:
             return next(self._inputs, None)
@@ -124,14 +124,14 @@ def _quantised(onnx: Any, checked: Checked, images: Sequence[ArrayLike]) -> Any:
         return onnx.load(file)
 
 
-def _inputs(images: Sequence[ArrayLike], step: int) -> Iterator[dict[str, NDArray[np.float32]]]:
+def _inputs(images: Sequence[ArrayLike]) -> Iterator[dict[str, NDArray[np.float32]]]:
     for image in images:
         array = checked_image(image)
         middle = [
             slice(start := max(0, size - most) // 2, start + most)
             for size, most in zip(array.shape, _CROP, strict=False)
         ]
-        yield {IMAGE: network_input(array[tuple(middle)], step)}
+        yield {IMAGE: network_input(array[tuple(middle)])}
 
 
 def _shift_last_layers(onnx: Any, model: Any, graph: Graph) -> None:

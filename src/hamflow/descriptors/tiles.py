@@ -34,32 +34,30 @@ def plan_tiles(
     """Cut an image into tiles of about one size, in the way that computes least twice.
 
     Each tile reads as much around it as a descriptor sees, so what comes out does not depend on
-    how the image is cut. Tiles start where the coarse pixels of the network do.
+    how the image is cut.
     """
-    step = architecture.alignment
-    margin = _rounded_up(architecture.margin, step)
-    full = _rounded_up(height, step)
-    if tile_pixels < (2 * margin + step) ** 2:
+    margin = architecture.margin
+    least = (2 * margin + 1) ** 2
+    if tile_pixels < least:
         raise InputError(
-            f"tile_pixels must be at least {(2 * margin + step) ** 2} for this network, but is "
-            f"{tile_pixels}."
+            f"tile_pixels must be at least {least} for this network, but is {tile_pixels}."
         )
     best: tuple[int, int, int] | None = None
     count = 0
     while best is None or count < _MOST_COLUMNS:
         count += 1
-        core_width = _rounded_up(-(-width // count), step)
-        tile_width = min(_rounded_up(width, step), core_width + 2 * margin)
+        core_width = -(-width // count)
+        tile_width = min(width, core_width + 2 * margin)
         room = tile_pixels // tile_width
-        core_height = full if room >= full else (room - 2 * margin) // step * step
-        if core_height < step:
+        core_height = height if room >= height else room - 2 * margin
+        if core_height < 1:
             continue
         rows = -(-height // core_height)
-        core_height = _rounded_up(-(-height // rows), step)
-        cost = count * rows * tile_width * min(full, core_height + 2 * margin)
+        core_height = -(-height // rows)
+        cost = count * rows * tile_width * min(height, core_height + 2 * margin)
         if best is None or cost < best[0]:
             best = (cost, core_height, core_width)
-        if core_width == step:
+        if core_width == 1:
             break
     return [
         (rows, columns)
@@ -80,12 +78,11 @@ def _spans(size: int, core: int, margin: int) -> list[Span]:
     ]
 
 
-def network_input(tile: NDArray[Any], step: int) -> NDArray[np.float32]:
-    """Return a part of an image as 1×3×H×W in 0..1, filled up to multiples of `step`."""
+def network_input(tile: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a part of an image as 1×3×H×W in 0..1."""
     scale = np.iinfo(tile.dtype).max if tile.dtype.kind == "u" else 1
     planes = np.atleast_3d(tile).transpose(2, 0, 1)
-    fill = [(0, 0), *((0, -size % step) for size in tile.shape[:2])]
-    x = np.pad(planes, fill, "edge").astype(np.float32) / np.float32(scale)
+    x = planes.astype(np.float32) / np.float32(scale)
     return np.ascontiguousarray(np.broadcast_to(x, (1, 3, *x.shape[1:])))
 
 
@@ -93,9 +90,5 @@ def default_tile_pixels(architecture: Architecture) -> int:
     """Return how many pixels onnxruntime can do with the memory for a tile."""
     inner = max(out for out, _, _ in architecture.convolutions().values())
     # Measured: it holds not quite four times as many numbers as the largest layer has.
-    least = (2 * architecture.margin + 4 * architecture.alignment) ** 2
+    least = (2 * architecture.margin + 4) ** 2
     return max(least, _TILE_BYTES // (4 * 4 * max(inner, architecture.m)))
-
-
-def _rounded_up(size: int, step: int) -> int:
-    return -(-size // step) * step

@@ -23,6 +23,7 @@ from torch.nn.utils import clip_grad_norm_
 from hamflow import _runtime
 from hamflow.descriptors.weights import read_weights, save_weights
 from hamflow.errors import FileError, InputError
+from hamflow.learning.allocator import keep_freed_memory
 from hamflow.learning.augment import Sample
 from hamflow.learning.checkpoint import Progress, load_checkpoint, read_progress, save_checkpoint
 from hamflow.learning.config import TrainConfig, differing
@@ -132,6 +133,7 @@ class _Run:
             _make_folder(output)
         self.window = Window.of(config.window)
         _use_threads(config.threads)
+        keep_freed_memory()
         torch.manual_seed(config.seed)
         self.network = build_network(config.network)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)

@@ -13,10 +13,7 @@ from torch import Tensor, nn
 
 from hamflow.descriptors.architecture import Architecture
 
-_SLOPE = 0.1  # of the leaky ReLU
-_FLOOR = 0.0004  # variance below which contrast is noise: 0.02 of the range
-
-# How the far part of the mixed network starts: steep enough for small differences to count.
+# How the far part of the context network starts: steep enough for small differences to count.
 _STEEP, _PASS, _NOISE = 4.0, 1.5, 0.3
 
 Visitor = Callable[[nn.Conv2d, Tensor], None]
@@ -24,7 +21,7 @@ Visitor = Callable[[nn.Conv2d, Tensor], None]
 
 def build_network(architecture: Architecture) -> DescriptorNetwork:
     """Return the network of an architecture, with weights that wait for `initialise`."""
-    kinds = {"paper": PaperNetwork, "context": ContextNetwork, "mixed": MixedNetwork}
+    kinds = {"paper": PaperNetwork, "context": ContextNetwork}
     return kinds[architecture.kind](architecture)
 
 
@@ -68,18 +65,6 @@ class DescriptorNetwork(nn.Module):
         """Take weights as `weights` returned them."""
         self.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
 
-    def _normalised(self, images: Tensor) -> Tensor:
-        radius = self.architecture.contrast
-        if not radius:
-            return (images - 0.5) * 4
-
-        def box(x: Tensor) -> Tensor:
-            return F.avg_pool2d(_padded(x, radius), 2 * radius + 1, 1)
-
-        centred = images - box(images)
-        variance = box(centred**2).mean(1, keepdim=True)
-        return centred / torch.sqrt(variance + _FLOOR)
-
     def _chain(self, layers: nn.ModuleList, x: Tensor) -> Tensor:
         """Return what a 3×3 and then 2×2 layers make of N×3×H×W, as N×H×W×m with margins."""
         x = torch.tanh(self._convolve(layers[0], x))
@@ -116,7 +101,7 @@ class PaperNetwork(DescriptorNetwork):
         """Return the descriptors, N×H×W×m."""
         height, width = images.shape[2:]
         padding = (self.architecture.layers + 1) // 2
-        x = _padded(self._normalised(images), padding)
+        x = _padded(_normalised(images), padding)
         return self._chain(self.layers, x)[:, :height, :width]
 
 
@@ -155,51 +140,6 @@ def _taps(stride: int) -> list[tuple[tuple[int, int], int]]:
 
 
 class ContextNetwork(DescriptorNetwork):
-    """An hourglass: wide surroundings at coarse resolutions, details at fine ones."""
-
-    def __init__(self, architecture: Architecture) -> None:
-        super().__init__(architecture)
-        layers = {
-            name: nn.Conv2d(into, out, size)
-            for name, (out, into, size) in architecture.convolutions().items()
-        }
-        levels = range(len(architecture.widths))
-        self.down = nn.ModuleList(
-            nn.ModuleList((layers[f"down.{level}.0"], layers[f"down.{level}.1"]))
-            for level in levels
-        )
-        self.bottom = layers["bottom"]
-        self.lift = nn.ModuleList(layers[f"lift.{level}"] for level in levels[:-1])
-        self.merge = nn.ModuleDict({str(level): layers[f"merge.{level}"] for level in levels[1:-1]})
-        self.out = layers["out"]
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Return the descriptors, N×H×W×m."""
-        height, width = images.shape[2:]
-        step = self.architecture.alignment
-        x = self._normalised(F.pad(images, (0, -width % step, 0, -height % step), mode="replicate"))
-        seen: list[Tensor] = []
-        for level, pair in enumerate(self.down):
-            if level:
-                x = F.avg_pool2d(x, 2)
-            for layer in pair:  # type: ignore[attr-defined]
-                x = self._layer(layer, x)
-            seen.append(x)
-        x = self._layer(self.bottom, x)
-        for level in reversed(range(len(self.lift))):
-            lifted = self._convolve(self.lift[level], x)
-            enlarged = F.interpolate(lifted, scale_factor=2, mode="bilinear", align_corners=False)
-            x = F.leaky_relu(seen[level] + enlarged, _SLOPE)
-            if level:
-                x = self._layer(self.merge[str(level)], x)
-        x = torch.tanh(self._convolve(self.out, _padded(x, 1)))
-        return x.permute(0, 2, 3, 1)[:, :height, :width]
-
-    def _layer(self, layer: nn.Module, x: Tensor) -> Tensor:
-        return F.leaky_relu(self._convolve(layer, _padded(x, 1)), _SLOPE)
-
-
-class MixedNetwork(DescriptorNetwork):
     """Some bits of the paper's kind, and others that compare pixels far apart, sharply.
 
     The second kind starts as what the hand-crafted descriptor is: differences of two pixels, their
@@ -220,7 +160,7 @@ class MixedNetwork(DescriptorNetwork):
     def forward(self, images: Tensor) -> Tensor:
         """Return the descriptors, N×H×W×m."""
         height, width = images.shape[2:]
-        x = self._normalised(images)
+        x = _normalised(images)
         near = self._chain(self.local, _padded(x, (self.architecture.layers + 1) // 2))
         near = near[:, :height, :width]
         far = self._far(x)[:, :height, :width]
@@ -270,7 +210,7 @@ class MixedNetwork(DescriptorNetwork):
                     places[pair] = torch.tensor([1.0, -1.0])
             for layer in self.wide:
                 _nearly(layer, _PASS, _NOISE, generator)
-            seen = self._samples(_padded_for(self._normalised(images), self.architecture.reach))
+            seen = self._samples(_padded_for(_normalised(images), self.architecture.reach))
             weight = torch.cat([_as_matrix(layer.weight) for layer in self.taps], dim=1)  # type: ignore[arg-type]
             deviation = F.linear(seen, weight).flatten(0, 2).std(0) + 1e-6
             for layer in self.taps:
@@ -297,6 +237,10 @@ def _as_matrix(weight: Tensor) -> Tensor:
 
 def _padded_for(x: Tensor, reach: int) -> Tensor:
     return F.pad(x, (reach, reach + 1, reach, reach + 1), mode="replicate")
+
+
+def _normalised(images: Tensor) -> Tensor:
+    return (images - 0.5) * 4
 
 
 def _padded(x: Tensor, radius: int) -> Tensor:
