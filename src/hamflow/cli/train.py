@@ -28,7 +28,7 @@ _ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flo
 
     All settings can stand in a TOML file (--config), named as the flags are, with a table for each
     group; flags count before the file. On several processes or machines:
-    torchrun --nproc-per-node 2 -m hamflow train ...
+    torchrun --nproc-per-node 2 -m hamflow train ... (to resume, all must see the folder OUTPUT).
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def load_model(
         How many threads to use; otherwise as many as `hamflow.get_num_threads` says each time.
     tile_pixels : int, optional
         Larger images are described in tiles of at most that many pixels, with the same result;
-        otherwise about as many as fit into half a gigabyte.
+        otherwise in such that less than a gigabyte is needed.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 
-_TILE_BYTES = 2**29  # what onnxruntime may hold while it works on one tile
+_TILE_BYTES = 2**29  # for four times the widest layer; onnxruntime holds from two to seven times
 _MOST_COLUMNS = 64  # ways to cut an image that are tried
 
 
@@ -87,8 +87,7 @@ def network_input(tile: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def default_tile_pixels(architecture: Architecture) -> int:
-    """Return how many pixels onnxruntime can do with the memory for a tile."""
+    """Return how many pixels onnxruntime can do at a time in less than a gigabyte."""
     inner = max(out for out, _, _ in architecture.convolutions().values())
-    # Measured: it holds not quite four times as many numbers as the largest layer has.
     least = (2 * architecture.margin + 4) ** 2
     return max(least, _TILE_BYTES // (4 * 4 * max(inner, architecture.m)))

@@ -81,7 +81,7 @@ def train(
     The folder gets the best weights so far (``best.safetensors``), the latest
     (``last.safetensors``), the state to resume from, the learning curve as CSV, picture and
     TensorBoard events. Under ``torchrun`` every process learns from its own share of the pairs,
-    and the gradients are averaged.
+    and the gradients are averaged; the first one writes the folder, and to resume all read it.
 
     Parameters
     ----------

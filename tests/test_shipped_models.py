@@ -1,0 +1,102 @@
+"""The models that come with the package."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hamflow
+from hamflow import crf
+from hamflow.crf import CrfConfig
+from hamflow.datasets import demo_scene
+from hamflow.descriptors.architecture import Architecture
+from hamflow.descriptors.model import MODELS, shipped_models
+from hamflow.descriptors.weights import read_weights
+from hamflow.matching import local_flow, pack_bits
+
+NAMES = ["context", "default", "fast"]
+CARDS = Path(__file__).parents[1] / "docs" / "models.md"
+ARCHITECTURES = {
+    "context": Architecture("context", layers=5, channels=64),
+    "default": Architecture(layers=7),
+    "fast": Architecture(layers=5),
+}
+
+
+def test_names() -> None:
+    assert shipped_models() == [*NAMES, "pairs"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_architecture(name: str) -> None:
+    model = hamflow.load_model(name)
+    weights_of, _, metadata = read_weights(MODELS / f"{name}.safetensors")
+    assert model.architecture == weights_of == ARCHITECTURES[name]
+    assert metadata["model"] == "fq"
+    assert metadata["licence"] == "Apache-2.0"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bits_are_those_of_torch(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    network = pytest.importorskip("hamflow.learning.network")
+    architecture, weights, _ = read_weights(MODELS / f"{name}.safetensors")
+    net = network.build_network(architecture)
+    net.load(weights)
+    image = demo_scene(160, 224, seed=3).image0
+    x = torch.from_numpy(image.astype(np.float32) / 255).permute(2, 0, 1)[None]
+    with torch.no_grad():
+        phi = net(x)[0].contiguous().numpy()
+    different = np.bitwise_count(hamflow.load_model(name).bits(image) ^ pack_bits(phi)).mean() / 64
+    assert different < 0.001
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bits_tell_pixels_apart(name: str) -> None:
+    bits = hamflow.load_model(name).bits(demo_scene(160, 224, seed=4).image0)
+    signs = np.unpackbits(bits[..., None].view(np.uint8), axis=2, bitorder="little")
+    share = signs.reshape(-1, 64).mean(axis=0)
+    # No bit is constant, and hardly two pixels are alike.
+    assert ((share > 0.02) & (share < 0.98)).all()
+    assert len(np.unique(bits)) > 0.9 * bits.size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_flow_of_a_rendered_scene(name: str) -> None:
+    scene = demo_scene(160, 224, seed=5)
+    model = hamflow.load_model(name)
+    visible = ~scene.occluded
+
+    def error(flow: np.ndarray) -> float:
+        return float(np.hypot(*(flow - scene.flow)[visible].T).mean())
+
+    local = error(local_flow(scene.image0, scene.image1, 64, describe=model.bits))
+    result = crf.solve(
+        bits0=model.bits(scene.image0),
+        bits1=model.bits(scene.image1),
+        image=scene.image0,
+        window=64,
+        config=CrfConfig(tau1=4, tau2=50),
+    )
+    assert error(result.flow) < local
+    assert error(result.flow) < 1.5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_identical_frames_do_not_move(name: str) -> None:
+    image = demo_scene(64, 96, seed=6).image0
+    flow = local_flow(image, image, 32, describe=hamflow.load_model(name).bits)
+    assert (flow == 0).all()
+
+
+def test_every_file_has_a_card() -> None:
+    cards = CARDS.read_text(encoding="utf-8")
+    for name in NAMES:
+        files = sorted(MODELS.glob(f"{name}.*"))
+        assert {file.suffix for file in files} == {".onnx", ".safetensors"}
+        for file in files:
+            assert hashlib.sha256(file.read_bytes()).hexdigest() in cards, file.name
+    assert sum(file.stat().st_size for file in MODELS.iterdir()) < 6e6
