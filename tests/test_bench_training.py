@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import sys
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def test_bench_training(
     assert math.isclose(loop["steps per second"], 1 / loop["seconds per step"])
     assert 0 <= loop["seconds waited per step"] <= loop["longest wait"]
     assert (report["memory"]["width"], report["memory"]["height"]) == (96, 64)
-    assert report["memory"]["peak bytes"] > report["memory"]["peak bytes before"] > 1e7
+    if sys.platform == "linux":
+        assert report["memory"]["peak bytes"] > report["memory"]["peak bytes before"] > 1e7
     printed = capsys.readouterr().out
     for words in ("matching / CNN", "<= 1", "reached", "steps per second", "96×64", "< 12"):
         assert words in printed
@@ -74,9 +76,12 @@ WAITED = {"seconds waited per step": 0.0}
 
 
 def test_a_failure_of_the_measuring_process_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "config_values", lambda _: {"nonsense": 1})
-    with pytest.raises(InputError, match=r"measures the memory failed \(.*nonsense is unknown"):
-        training._memory(training.bench_config(3, (48, 48), 16, "fq"))
+    config = training.bench_config(3, (48, 48), 16, "fq")
+    for code, errors, words in ((1, "Traceback\nMemoryError: no room", "no room"), (-9, "", "-9")):
+        done = subprocess.CompletedProcess([], code, "", errors)
+        monkeypatch.setattr(subprocess, "run", lambda *_, done=done, **__: done)
+        with pytest.raises(InputError, match=rf"measures the memory failed \(.*{words}\)"):
+            training._memory(config)
 
 
 def test_wrong_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

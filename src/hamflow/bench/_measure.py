@@ -44,6 +44,17 @@ def extra_memory(work: Callable[[], object]) -> int | None:
         return None
 
 
+def peak_memory() -> int | None:
+    """Return the most memory that the process has had so far; None where the system does not tell.
+
+    Not by getrusage, whose figure begins with the memory of the process that started this one.
+    """
+    try:
+        return _status("VmHWM")
+    except (OSError, KeyError):
+        return None
+
+
 def copy_bandwidth(size: int) -> float:
     """Return the bytes per second that a plain copy of `size` bytes per thread reads and writes."""
     threads = get_num_threads()

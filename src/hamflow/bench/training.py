@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from hamflow._runtime import get_num_threads, set_num_threads
-from hamflow.bench._measure import machine, seconds
+from hamflow.bench._measure import machine, peak_memory, seconds
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
@@ -204,7 +204,8 @@ def _memory(config: TrainConfig) -> dict[str, Any]:
     """Return the largest memory of a process that takes two steps at full resolution."""
     height, width = FULL_SIZE
     synthetic = replace(config.data.synthetic, height=height, width=width)
-    full = replace(config, steps=2, data=replace(config.data, synthetic=synthetic))
+    data = replace(config.data, synthetic=synthetic)
+    full = replace(config, steps=2, data=data, workers=0)
     done = subprocess.run(
         [sys.executable, "-m", __spec__.name],
         input=json.dumps(config_values(full)),
@@ -223,18 +224,11 @@ def _memory(config: TrainConfig) -> dict[str, Any]:
 
 def _measure_memory() -> None:
     """Train as told on the standard input; print the peak of this process's memory."""
-    import resource  # noqa: PLC0415  (not on every system)
-
     config = config_of(json.load(sys.stdin))
-    unit = 1 if sys.platform == "darwin" else 1024
-
-    def peak() -> int:
-        return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-    before = peak()
+    before = peak_memory()
     with tempfile.TemporaryDirectory(prefix="hamflow-") as folder:
         train(config, Path(folder, "run"))
-    print(json.dumps({"peak bytes": peak(), "peak bytes before": before}))
+    print(json.dumps({"peak bytes": peak_memory(), "peak bytes before": before}))
 
 
 if __name__ == "__main__":

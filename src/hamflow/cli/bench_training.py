@@ -111,8 +111,8 @@ def _tables(report: dict[str, Any]) -> list[Table]:
         used = memory["peak bytes"]
         ratios.add_row(
             f"GB of a step at {memory['width']}×{memory['height']}",
-            f"{used / 1e9:.2f}",
+            "unknown" if used is None else f"{used / 1e9:.2f}",
             f"< {BAR_BYTES / 1e9:g}",
-            mark(used < BAR_BYTES),
+            "" if used is None else mark(used < BAR_BYTES),
         )
     return [times, loop, ratios]
