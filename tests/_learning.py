@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -67,6 +68,16 @@ def write_pairs(root: Path, count: int = 3, size: tuple[int, int] = (48, 64)) ->
         occluded = np.repeat(scene.occluded[..., None], 3, axis=2).astype(np.uint8) * 255
         hamflow.write_image(folder / "occ.png", occluded)
     return root
+
+
+@pytest.fixture
+def hidden_extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide from new processes what training can do without: it is slow to import."""
+    folder = tmp_path / "hidden"
+    folder.mkdir()
+    for name in ("matplotlib", "tensorboard"):
+        (folder / f"{name}.py").write_text("raise ImportError('hidden')")
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
 
 
 def wait_for_steps(process: subprocess.Popen[str], curve: Path, count: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import hamflow  # noqa: E402
-from _learning import one_thread  # noqa: E402, F401
+from _learning import hidden_extras, one_thread  # noqa: E402, F401
 from hamflow import InputError  # noqa: E402
 from hamflow.bench import training  # noqa: E402
 from hamflow.cli.main import main  # noqa: E402
@@ -28,6 +28,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hamflow.learning.plot", None)
 
 
+@pytest.mark.usefixtures("hidden_extras")
 def test_bench_training(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch")
 
 from _learning import (  # noqa: E402
     PATIENCE,
+    hidden_extras,  # noqa: F401
     one_thread,  # noqa: F401
     wait_for_steps,
     wait_until_alone,
@@ -261,13 +262,16 @@ def started(*options: str) -> Iterator[subprocess.Popen[str]]:
             process.communicate()
 
 
+@pytest.mark.usefixtures("hidden_extras")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs sessions as Linux has them")
 def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
     output = tmp_path / "run"
     curve, checkpoint = output / "curve.csv", output / "checkpoint.safetensors"
     # As Ctrl-C in a terminal does, the signal reaches all: the worker, too, for which the command
     # may be waiting.
+    root = write_pairs(tmp_path / "data", count=2, size=(32, 32))
     options = ["--config", str(tiny), "--workers", "1", "--steps", "100000"]
+    options += ["--data", "folder", str(root)]
     with started("-o", str(output), *options) as process:
         wait_for_steps(process, curve, 1)
         os.killpg(process.pid, signal.SIGINT)

@@ -18,33 +18,36 @@ torch = pytest.importorskip("torch")
 
 from _learning import (  # noqa: E402
     PATIENCE,
+    hidden_extras,  # noqa: F401
     one_thread,  # noqa: F401
     tiny_config,
     wait_for_steps,
+    write_pairs,
 )
 from hamflow import InputError  # noqa: E402
 from hamflow.descriptors.weights import read_weights  # noqa: E402
 from hamflow.learning.checkpoint import read_progress  # noqa: E402
-from hamflow.learning.config import TrainConfig  # noqa: E402
+from hamflow.learning.config import DataConfig, TrainConfig  # noqa: E402
 from hamflow.learning.log import read_curve  # noqa: E402
 from hamflow.learning.loop import train  # noqa: E402
 
-pytestmark = pytest.mark.skipif(
-    not torch.distributed.is_available() or sys.platform != "linux", reason="needs gloo processes"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not torch.distributed.is_available() or sys.platform != "linux",
+        reason="needs gloo processes",
+    ),
+    pytest.mark.usefixtures("hidden_extras"),
+]
 
 TABLES = """
 [network]
 layers = 3
 channels = 8
 
-[data.synthetic]
-height = 48
-width = 48
-max_displacement = 6
-min_layers = 1
-max_layers = 2
-clean = true
+[data]
+dataset = "folder"
+root = "{root}"
+crop = "none"
 
 [augment]
 photometric = 0
@@ -64,7 +67,8 @@ def two_processes(config: TrainConfig, output: Path) -> Iterator[subprocess.Pope
         )
     }
     file = output.with_suffix(".toml")
-    file.write_text("\n".join(f"{name} = {value}" for name, value in values.items()) + TABLES)
+    tables = TABLES.format(root=config.data.root)
+    file.write_text("\n".join(f"{name} = {value}" for name, value in values.items()) + tables)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += ["--nproc-per-node", "2", "-m", "hamflow", "train"]
     command += ["-o", str(output), "--config", str(file)]
@@ -84,6 +88,13 @@ def two_processes(config: TrainConfig, output: Path) -> Iterator[subprocess.Pope
         process.communicate()
 
 
+@pytest.fixture
+def data(tmp_path: Path) -> DataConfig:
+    """Pairs on the disk, which are there at once."""
+    root = write_pairs(tmp_path / "data", count=4, size=(32, 40))
+    return DataConfig(dataset="folder", root=root, crop=None)
+
+
 def named(text: Path) -> list[str]:
     """Commands that are running with these words in them; torchrun gives each its own session."""
     found = []
@@ -93,8 +104,8 @@ def named(text: Path) -> list[str]:
     return [command for command in found if str(text) in command]
 
 
-def test_two_processes_are_one_with_the_joint_batch(tmp_path: Path) -> None:
-    config = tiny_config(steps=2, validation_pairs=1, validate_every=1)
+def test_two_processes_are_one_with_the_joint_batch(tmp_path: Path, data: DataConfig) -> None:
+    config = tiny_config(steps=2, validation_pairs=1, validate_every=1, data=data)
     with two_processes(config, tmp_path / "two") as process:
         output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, output
@@ -122,8 +133,8 @@ def test_two_processes_are_one_with_the_joint_batch(tmp_path: Path) -> None:
         train(config, tmp_path / "two", resume=True)
 
 
-def test_sigterm_ends_both_with_a_checkpoint(tmp_path: Path) -> None:
-    config = tiny_config(steps=100_000)
+def test_sigterm_ends_both_with_a_checkpoint(tmp_path: Path, data: DataConfig) -> None:
+    config = tiny_config(steps=100_000, data=data)
     curve = tmp_path / "run" / "curve.csv"
     with two_processes(config, tmp_path / "run") as process:
         wait_for_steps(process, curve, 2)

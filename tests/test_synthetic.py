@@ -530,7 +530,8 @@ def test_any_settings(data: st.DataObject, height: int, width: int, seed: int) -
         **fields,
     )
     shown = render_scene(config, seed, textures())
-    assert np.linalg.norm(shown.flow, axis=2).max() <= config.max_displacement
+    # Places of up to some thousand pixels are known to some ten-thousandths in float32.
+    assert np.linalg.norm(shown.flow, axis=2).max() <= config.max_displacement + 1e-3
     assert np.isfinite(shown.flow).all()
     assert np.isfinite(shown.backward_flow).all()
     _, inside = warp(shown.image1, shown.flow, return_mask=True)
