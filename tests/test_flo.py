@@ -208,17 +208,6 @@ def test_values_that_the_format_cannot_hold(tmp_path: Path, value: float) -> Non
     assert os.listdir(tmp_path) == []
 
 
-def test_dispatch_by_suffix(tmp_path: Path) -> None:
-    flow = np.ones((2, 3, 2), np.float32)
-    for name in ("a.flo", "b.FLO", "c.png", "d.PNG"):
-        write_flow(tmp_path / name, flow)
-        assert (read_flow(str(tmp_path / name)) == flow).all()
-    for name in ("a.xyz", "a", ".flo"):
-        for call in (lambda p: write_flow(p, flow), read_flow):
-            with pytest.raises(FileError, match=r"use one of: \.flo, \.png\."):
-                call(tmp_path / name)
-
-
 @pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
 def test_real_files(tmp_path: Path) -> None:
     files = sorted(DATA.glob("middlebury-flow/*/flow.flo"))

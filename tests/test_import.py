@@ -43,6 +43,12 @@ def test_matching_needs_no_extras() -> None:
     assert loaded.isdisjoint({"torch", "onnxruntime", "cv2", "faiss", "rich", "tyro"})
 
 
+def test_flow_files_need_no_extras() -> None:
+    loaded = loaded_after("import hamflow; hamflow.read_flow")
+    assert "hamflow.io.flo5" in loaded
+    assert loaded.isdisjoint({"h5py", "torch", "onnxruntime", "cv2", "rich", "tyro"})
+
+
 def test_the_hand_crafted_descriptor_needs_no_onnxruntime() -> None:
     loaded = loaded_after("import hamflow; hamflow.load_model('pairs').bits([[0, 0.5]])")
     assert "hamflow.descriptors.model" in loaded

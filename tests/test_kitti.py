@@ -18,7 +18,7 @@ from PIL import Image
 
 from hamflow.errors import FileError, InputError
 from hamflow.io import kitti, read_image
-from hamflow.io.kitti import read_kitti_flow, write_kitti_flow
+from hamflow.io.kitti import outside_kitti_range, read_kitti_flow, write_kitti_flow
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 LAST = 2**15 - 1
@@ -130,6 +130,27 @@ def test_values_that_the_format_cannot_hold(tmp_path: Path, value: float) -> Non
     with pytest.raises(InputError, match=r"^flow .*-512 to 511\.98 .*NaN"):
         write_kitti_flow(tmp_path / "f.png", flow)
     assert os.listdir(tmp_path) == []
+
+
+@fixture_is_fine
+@given(
+    flow=hnp.arrays(
+        np.float32,
+        (2, 3, 2),
+        elements=st.floats(-520, 520, width=32)
+        | st.sampled_from([-512, -512.01, LAST / 64, 511.995, 1e9, np.inf, np.nan]),
+    )
+)
+def test_outside_is_what_is_refused(tmp_path: Path, flow: NDArray[np.float32]) -> None:
+    path = tmp_path / "f.png"
+    before, outside = flow.copy(), outside_kitti_range(flow)
+    if outside.any():
+        with pytest.raises(InputError):
+            write_kitti_flow(path, flow)
+    flow[outside] = np.nan
+    write_kitti_flow(path, flow)
+    assert not (outside & np.isnan(before).any(axis=2)).any()
+    assert (np.isnan(read_kitti_flow(path)) == np.isnan(flow).any(axis=2)[..., None]).all()
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3), (0, 2, 2), ()])

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
         set_isa,
         set_num_threads,
     )
+    from hamflow.config import EstimatorConfig
     from hamflow.descriptors import load_model, pair_bits
     from hamflow.errors import FileError, HamflowError, InputError
+    from hamflow.estimator import Estimator, estimate
     from hamflow.flow import endpoint_error, flow_to_color, warp
     from hamflow.io import read_flow, read_image, write_flow, write_image
+    from hamflow.result import FlowResult
     from hamflow.window import Window
 
 __version__ = "0.1.0"
@@ -25,12 +28,16 @@ __version__ = "0.1.0"
 # Where each public name lives. They are imported on first use, so that `import hamflow` is quick
 # and costs nothing that is not needed.
 _HOMES = {
+    "Estimator": "hamflow.estimator",
+    "EstimatorConfig": "hamflow.config",
     "FileError": "hamflow.errors",
+    "FlowResult": "hamflow.result",
     "HamflowError": "hamflow.errors",
     "InputError": "hamflow.errors",
     "Window": "hamflow.window",
     "crf": "hamflow.crf",
     "endpoint_error": "hamflow.flow",
+    "estimate": "hamflow.estimator",
     "flow_to_color": "hamflow.flow",
     "get_isa": "hamflow._runtime",
     "get_num_threads": "hamflow._runtime",
@@ -48,13 +55,17 @@ _HOMES = {
 }
 
 __all__ = [
+    "Estimator",
+    "EstimatorConfig",
     "FileError",
+    "FlowResult",
     "HamflowError",
     "InputError",
     "Window",
     "__version__",
     "crf",
     "endpoint_error",
+    "estimate",
     "flow_to_color",
     "get_isa",
     "get_num_threads",

@@ -24,3 +24,29 @@ def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
 def enlarged_flow(flow: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
     """Give every pixel of a box the flow of the box, in pixels of the larger size."""
     return np.repeat(np.repeat(flow * np.float32(factor), factor, axis=0), factor, axis=1)
+
+
+def enlarged_smoothly(
+    field: NDArray[np.float32], factor: int, shape: tuple[int, int]
+) -> NDArray[np.float32]:
+    """Interpolate a field between the centres of its boxes, linearly, cut to `shape`.
+
+    Beyond the outermost centres it is constant. Values stay as they are: multiply a flow by the
+    factor yourself.
+    """
+    for axis, size in enumerate(shape):
+        place = (np.arange(size, dtype=np.float32) + 0.5) / factor - 0.5
+        place = place.clip(0, field.shape[axis] - 1)
+        before = place.astype(np.intp)
+        after = np.minimum(before + 1, field.shape[axis] - 1)
+        share = (place - before).reshape((-1,) + (1,) * (field.ndim - 1 - axis))
+        lower, upper = field.take(before, axis), field.take(after, axis)
+        # In this order equal neighbours give exactly their value.
+        field = lower + share * (upper - lower)
+    return field
+
+
+def enlarged_boxes(field: NDArray[Any], factor: int, shape: tuple[int, int]) -> NDArray[Any]:
+    """Repeat each value over its box, cut to `shape`."""
+    boxes = np.repeat(np.repeat(field, factor, axis=0), factor, axis=1)
+    return np.ascontiguousarray(boxes[: shape[0], : shape[1]])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
 from hamflow.errors import InputError
 from hamflow.window import Window
 
@@ -20,3 +24,25 @@ def parse_window(text: str) -> Window:
         "--window must be one number D or four, u0,du,v0,dv, such as -100,140,-20,40; "
         f"not {text!r}."
     )
+
+
+def check_distinct(inputs: Mapping[str, Path | None], outputs: Mapping[str, Path | None]) -> None:
+    """Refuse to write over an input, or two things to one file.
+
+    Parameters
+    ----------
+    inputs, outputs : mapping from str to Path or None
+        The files of a command, by the names of its arguments.
+
+    Raises
+    ------
+    InputError
+        If an output is the same file as an input or as another output.
+    """
+    seen = {os.path.realpath(path): name for name, path in inputs.items() if path is not None}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        other = seen.setdefault(os.path.realpath(path), name)
+        if other != name:
+            raise InputError(f"{name} and {other} are the same file, {path}; name two.")

@@ -10,6 +10,7 @@ from hamflow.cli.bench import bench_kernels
 from hamflow.cli.bench_crf import bench_crf
 from hamflow.cli.bench_models import bench_models
 from hamflow.cli.bench_training import bench_training
+from hamflow.cli.convert import convert
 from hamflow.cli.demo import demo
 from hamflow.cli.doctor import doctor
 from hamflow.cli.export import export
@@ -17,12 +18,17 @@ from hamflow.cli.fit_crf import fit_crf
 from hamflow.cli.pair import pair
 from hamflow.cli.synth import synth
 from hamflow.cli.train import train_command
+from hamflow.cli.viz import viz
+from hamflow.cli.warp import warp_image
 
 
 def build_app(args: Sequence[str]) -> SubcommandApp:
     """Return the tree of commands; some take their defaults from a file that `args` name."""
     app = SubcommandApp()
     app.command(name="pair")(pair)
+    app.command(name="viz")(viz)
+    app.command(name="warp")(warp_image)
+    app.command(name="convert")(convert)
     app.command(name="demo")(demo)
     app.command(name="doctor")(doctor)
     app.command(name="export")(export)

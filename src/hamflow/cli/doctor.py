@@ -15,9 +15,13 @@ from hamflow._runtime import get_isa, get_num_threads, isa_levels
 # The extras of pyproject.toml and the modules that each brings.
 EXTRAS = {
     "export": ("onnx",),
+    "flo5": ("h5py",),
     "peers": ("faiss", "cv2"),
     "plot": ("matplotlib",),
-    "test": ("flow_vis", "hypothesis", "matplotlib", "mypy", "onnx", "pytest", "ruff", "scipy"),
+    "test": (
+        *("flow_vis", "h5py", "hypothesis", "matplotlib", "mypy", "onnx"),
+        *("pytest", "ruff", "scipy"),
+    ),
     "train": ("matplotlib", "onnx", "tensorboard", "torch"),
 }
 

@@ -13,8 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from hamflow.errors import FileError
 from hamflow.io._atomic import check_writable
 from hamflow.io.flo import read_flo, write_flo
+from hamflow.io.flo5 import read_flo5, require_h5py, write_flo5
 from hamflow.io.images import read_image, write_image
 from hamflow.io.kitti import read_kitti_flow, write_kitti_flow
+from hamflow.io.npy import read_npy, read_npz, write_npy, write_npz
+from hamflow.io.pfm import read_pfm, write_pfm
 
 __all__ = ["read_flow", "read_image", "write_flow", "write_image"]
 
@@ -24,12 +27,19 @@ _Path = str | os.PathLike[str]
 class _FlowFormat(NamedTuple):
     read: Callable[[_Path], NDArray[np.float32]]
     write: Callable[[_Path, ArrayLike], None]
+    require: Callable[[_Path], object] | None = None  # raises if a package is missing
 
 
 _FLOW_FORMATS = {
     ".flo": _FlowFormat(read_flo, write_flo),
     ".png": _FlowFormat(read_kitti_flow, write_kitti_flow),
+    ".pfm": _FlowFormat(read_pfm, write_pfm),
+    ".flo5": _FlowFormat(read_flo5, write_flo5, require_h5py),
+    ".npy": _FlowFormat(read_npy, write_npy),
+    ".npz": _FlowFormat(read_npz, write_npz),
 }
+FLOW_SUFFIXES = tuple(_FLOW_FORMATS)
+"""What the name of a flow file may end in; upper case counts as well."""
 
 
 def read_flow(path: _Path) -> NDArray[np.float32]:
@@ -38,7 +48,9 @@ def read_flow(path: _Path) -> NDArray[np.float32]:
     Parameters
     ----------
     path : str or os.PathLike
-        The file to read: ``.flo`` (Middlebury) or ``.png`` (KITTI's 16-bit encoding).
+        The file to read: ``.flo`` (Middlebury), ``.png`` (KITTI's 16-bit encoding), ``.pfm``
+        (FlyingThings3D), ``.flo5`` (Spring's HDF5; needs the extra ``flo5``), ``.npy``, or
+        ``.npz`` with an array called ``flow``.
 
     Returns
     -------
@@ -48,7 +60,7 @@ def read_flow(path: _Path) -> NDArray[np.float32]:
     Raises
     ------
     FileError
-        If the suffix is unknown, or the file is missing or malformed.
+        If the suffix is unknown, the file is missing or malformed, or a package is missing.
     """
     return _flow_format(path).read(path)
 
@@ -59,15 +71,17 @@ def write_flow(path: _Path, flow: ArrayLike) -> None:
     Parameters
     ----------
     path : str or os.PathLike
-        The file to write: ``.flo`` (Middlebury) or ``.png`` (KITTI's 16-bit encoding, which
-        rounds to 1/64 pixel). An existing one is replaced.
+        The file to write: ``.flo`` (Middlebury), ``.png`` (KITTI's 16-bit encoding, which rounds
+        to 1/64 pixel), ``.pfm`` (FlyingThings3D), ``.flo5`` (Spring's HDF5; needs the extra
+        ``flo5``), ``.npy``, or ``.npz`` (compressed, as an array called ``flow``). An existing one
+        is replaced.
     flow : (H, W, 2) array_like
         u to the right and v down, NaN where unknown.
 
     Raises
     ------
     FileError
-        If the suffix is unknown or the file cannot be written.
+        If the suffix is unknown, the file cannot be written, or a package is missing.
     InputError
         If the flow has another shape, or values that the format cannot express.
     """
@@ -76,7 +90,9 @@ def write_flow(path: _Path, flow: ArrayLike) -> None:
 
 def check_flow_path(path: _Path) -> None:
     """Raise at once what `write_flow` would say about this path after the work."""
-    _flow_format(path)
+    kind = _flow_format(path)
+    if kind.require is not None:
+        kind.require(path)
     check_writable(path)
 
 

@@ -58,3 +58,8 @@ def check_size(path: str | os.PathLike[str], width: int, height: int) -> None:
             f"{name}: its header announces {width} × {height} pixels, more than the "
             f"{MAX_PIXELS} that Hamflow reads; use a smaller picture."
         )
+
+
+def reason(error: Exception) -> str:
+    """Return what another library's exception says, to be put into one sentence."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

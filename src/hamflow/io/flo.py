@@ -12,15 +12,13 @@ import struct
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow._check import as_flow
-from hamflow.errors import FileError, InputError
+from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
 from hamflow.io._reading import check_size, open_regular
+from hamflow.io._vectors import UNKNOWN, known_vectors, vectors_to_write
 
 _MAGIC = b"PIEH"  # the float32 202021.25
 _HEADER = struct.Struct("<4sii")
-_UNKNOWN_ABOVE = 1e9
-_UNKNOWN = 1e10
 
 
 def read_flo(path: str | os.PathLike[str]) -> NDArray[np.float32]:
@@ -51,10 +49,7 @@ def read_flo(path: str | os.PathLike[str]) -> NDArray[np.float32]:
                 raise FileError(f"{name}: became shorter while it was read; try again.")
     except OSError as error:
         raise FileError(f"{name}: cannot be read ({error.strerror}); check the disk.") from error
-    # Written so that NaN in the file counts as unknown, too.
-    known = (np.abs(flow) <= _UNKNOWN_ABOVE).all(axis=2)
-    flow[~known] = np.nan
-    return flow.astype(np.float32, copy=False)
+    return known_vectors(flow)
 
 
 def _parse_header(name: str, header: bytes, size: int) -> tuple[int, int]:
@@ -89,19 +84,12 @@ def write_flo(path: str | os.PathLike[str], flow: ArrayLike) -> None:
     Raises
     ------
     InputError
-        If the flow has another shape, or values that the format cannot express.
+        If the flow has another shape, too many pixels to be read back, or values that the format
+        cannot express.
     FileError
         If the file cannot be written.
     """
-    data = as_flow(flow)
-    unknown = np.isnan(data).any(axis=2)
-    if (np.abs(data[~unknown]) > _UNKNOWN_ABOVE).any():
-        raise InputError(
-            "flow has infinite values or values beyond 1e9, which a .flo file cannot hold; "
-            "mark unknown pixels with NaN."
-        )
-    data = data.astype("<f4", order="C")
-    data[unknown] = _UNKNOWN
+    data = vectors_to_write(flow, ".flo", UNKNOWN)
     height, width, _ = data.shape
     with atomic_write(path) as file:
         file.write(_HEADER.pack(_MAGIC, width, height))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,9 +89,8 @@ def write_kitti_flow(path: str | os.PathLike[str], flow: ArrayLike) -> None:
     if vectors.shape[0] * vectors.shape[1] > MAX_PIXELS:
         raise InputError(f"flow has more than the {MAX_PIXELS} pixels that Hamflow reads.")
     known = ~np.isnan(vectors).any(axis=2)
-    # The scale is a power of two, so all rounding is that of rint.
-    steps = np.rint(vectors[known].astype(np.float64) * _STEPS_PER_PIXEL) + _ZERO
-    if ((steps < 0) | (steps > _LARGEST)).any():
+    steps = _steps(vectors[known])
+    if _outside(steps).any():
         raise InputError(
             "flow has infinite values or values outside -512 to 511.98 pixels, which KITTI's "
             "encoding cannot hold; mark unknown pixels with NaN, or write a .flo file."
@@ -102,3 +102,30 @@ def write_kitti_flow(path: str | os.PathLike[str], flow: ArrayLike) -> None:
     write_png16(encoded, samples)
     with atomic_write(path) as file:
         file.write(encoded.getbuffer())
+
+
+def outside_kitti_range(flow: ArrayLike) -> NDArray[np.bool_]:
+    """Tell which pixels `write_kitti_flow` refuses.
+
+    Parameters
+    ----------
+    flow : (H, W, 2) array_like
+        u and v.
+
+    Returns
+    -------
+    outside : (H, W) bool
+        Where a component is not in -512 to 511.98 pixels; unknown pixels are not outside.
+    """
+    vectors = as_flow(flow)
+    known = ~np.isnan(vectors).any(axis=2, keepdims=True)
+    return np.asarray((_outside(_steps(vectors)) & known).any(axis=2))
+
+
+def _steps(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    # The scale is a power of two, so all rounding is that of rint.
+    return np.rint(vectors.astype(np.float64) * _STEPS_PER_PIXEL) + _ZERO
+
+
+def _outside(steps: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return (steps < 0) | (steps > _LARGEST)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args
 
 import tyro
 
+from hamflow._tables import build, config_of_file
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
-from hamflow.errors import FileError, InputError
+from hamflow.errors import InputError
 
 Model = Literal["ff", "fq", "qq"]
 Target = Literal["one", "spread"]
@@ -228,22 +227,12 @@ def read_config(path: str | os.PathLike[str]) -> TrainConfig:
     FileError
         If the file cannot be read, is not TOML, or has something unknown or wrong in it.
     """
-    name = os.fspath(path)
-    try:
-        with open(path, "rb") as file:
-            values = tomllib.load(file)
-        return config_of(values)
-    except OSError as trouble:
-        raise FileError(f"{name}: cannot be read ({trouble.strerror}).") from trouble
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as trouble:
-        raise FileError(f"{name}: is not TOML ({trouble}).") from trouble
-    except InputError as trouble:
-        raise FileError(f"{name}: {trouble}") from trouble
+    return config_of_file(path, config_of)
 
 
 def config_of(values: Mapping[str, Any]) -> TrainConfig:
     """Return the run that nested dictionaries describe, as `config_values` returns them."""
-    run = _build(TrainConfig, values, "")
+    run = build(TrainConfig, values)
     assert isinstance(run, TrainConfig)
     return run
 
@@ -276,44 +265,3 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, Path) else value
-
-
-def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> object:
-    hints = get_type_hints(kind)
-    unknown = sorted(set(values) - set(hints))
-    if unknown:
-        raise InputError(f"{where}{unknown[0]} is unknown; possible are {', '.join(hints)}.")
-    return kind(
-        **{name: _value(hints[name], value, where + name) for name, value in values.items()}
-    )
-
-
-def _value(hint: Any, value: object, where: str) -> object:
-    choices = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
-    # TOML has no word for it.
-    if NoneType in choices and (value is None or value == "none"):
-        return None
-    nested = next((c for c in choices if dataclasses.is_dataclass(c)), None)
-    if nested is not None:
-        if not isinstance(value, Mapping):
-            raise InputError(f"{where} must be a table, not {value!r}.")
-        assert isinstance(nested, type)
-        return _build(nested, value, f"{where}.")
-    if Path in choices:
-        if not isinstance(value, str):
-            raise InputError(f"{where} must be a path, not {value!r}.")
-        return Path(value)
-    if any(get_origin(c) is tuple for c in choices):
-        if not isinstance(value, list) or not all(type(item) is int for item in value):
-            raise InputError(f"{where} must be a list of whole numbers, not {value!r}.")
-        return tuple(value)
-    return _scalar(choices, value, where)
-
-
-def _scalar(choices: tuple[Any, ...], value: object, where: str) -> object:
-    if float in choices and type(value) is int and abs(value) < 2**53:
-        return float(value)
-    plain = [c for c in choices if c in (bool, int, float)]
-    if plain and type(value) not in plain:
-        raise InputError(f"{where} must be of type {plain[0].__name__}, not {value!r}.")
-    return value

@@ -1,0 +1,93 @@
+"""Settings in TOML files: tables become dataclasses, strictly."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from hamflow.errors import FileError, InputError
+
+T = TypeVar("T")
+
+
+def config_of_file(path: str | os.PathLike[str], convert: Callable[[dict[str, Any]], T]) -> T:
+    """Return what `convert` makes of the tables of a TOML file.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, is not TOML, or `convert` raises an InputError.
+    """
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            values = tomllib.load(file)
+        return convert(values)
+    except OSError as trouble:
+        raise FileError(f"{name}: cannot be read ({trouble.strerror}).") from trouble
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as trouble:
+        raise FileError(f"{name}: is not TOML ({trouble}).") from trouble
+    except InputError as trouble:
+        raise FileError(f"{name}: {trouble}") from trouble
+
+
+def build(kind: type[Any], values: Mapping[str, Any], where: str = "") -> Any:
+    """Return the dataclass that nested tables describe; what they leave out has its default.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass; its fields may be dataclasses themselves.
+    values : mapping
+        What a TOML file says.
+    where : str
+        What stands before the names in error messages.
+
+    Raises
+    ------
+    InputError
+        If something is unknown or of another type.
+    """
+    hints = get_type_hints(kind)
+    unknown = sorted(set(values) - set(hints))
+    if unknown:
+        raise InputError(f"{where}{unknown[0]} is unknown; possible are {', '.join(hints)}.")
+    return kind(
+        **{name: _value(hints[name], value, where + name) for name, value in values.items()}
+    )
+
+
+def _value(hint: Any, value: object, where: str) -> object:
+    choices = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
+    # TOML has no word for it.
+    if NoneType in choices and (value is None or value == "none"):
+        return None
+    nested = next((c for c in choices if dataclasses.is_dataclass(c)), None)
+    if nested is not None:
+        if not isinstance(value, Mapping):
+            raise InputError(f"{where} must be a table, not {value!r}.")
+        assert isinstance(nested, type)
+        return build(nested, value, f"{where}.")
+    if Path in choices:
+        if not isinstance(value, str):
+            raise InputError(f"{where} must be a path, not {value!r}.")
+        return Path(value)
+    if any(get_origin(c) is tuple for c in choices):
+        if not isinstance(value, list) or not all(type(item) is int for item in value):
+            raise InputError(f"{where} must be a list of whole numbers, not {value!r}.")
+        return tuple(value)
+    return _scalar(choices, value, where)
+
+
+def _scalar(choices: tuple[Any, ...], value: object, where: str) -> object:
+    if float in choices and type(value) is int and abs(value) < 2**53:
+        return float(value)
+    plain = [c for c in choices if c in (bool, int, float)]
+    if plain and type(value) not in plain:
+        raise InputError(f"{where} must be of type {plain[0].__name__}, not {value!r}.")
+    return value

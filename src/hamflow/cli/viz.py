@@ -1,0 +1,114 @@
+"""``hamflow viz``: a picture of a flow file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+from numpy.typing import NDArray
+from rich.console import Console
+
+from hamflow.cli._options import check_distinct
+from hamflow.errors import InputError
+from hamflow.flow import endpoint_error, flow_to_color
+from hamflow.io import read_flow, read_image, write_image
+from hamflow.io.images import check_image_path
+from hamflow.visualise import add_wheel, draw_arrows, error_map, typical_length
+
+_Mode = Literal["color", "arrows", "error"]
+_DEFAULT_STEP = 16
+# Which modes look at an option.
+_MODES = {
+    "--truth": ("error",),
+    "--image": ("arrows",),
+    "--step": ("arrows",),
+    "--max-flow": ("color", "arrows"),
+    "--wheel": ("color", "arrows"),
+}
+
+
+def viz(
+    flow: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FLOW")],
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+    *,
+    mode: _Mode = "color",
+    truth: Path | None = None,
+    max_flow: float | None = None,
+    image: Path | None = None,
+    step: int | None = None,
+    wheel: bool = False,
+) -> None:
+    """Draw a flow: in the Middlebury colours, as arrows, or its errors against the truth.
+
+    Colours: the hue is the direction, the saturation the length, black is unknown. Arrows: one
+    every --step pixels, coloured by direction. Errors: the distance from the true flow in steps of
+    a factor of 2, blue below 3 pixels and yellow to red above, with the limits below the picture;
+    black where the truth is unknown, grey where only the flow is.
+
+    Parameters
+    ----------
+    flow
+        The flow file (.flo, .png of KITTI, .pfm, .flo5, .npy, .npz).
+    output
+        Where to write the picture (.png, .jpg, ...).
+    mode
+        What to draw.
+    truth
+        For --mode error: the true flow, in any of these formats.
+    max_flow
+        The length in pixels that gets full colour, or the longest arrow; by default the 95th
+        percentile of the lengths. Fix it to compare pictures.
+    image
+        For --mode arrows: what to draw them on, the first image; by default white.
+    step
+        For --mode arrows: pixels from one arrow to the next; by default 16.
+    wheel
+        Put the wheel of the colours into the lower right corner.
+    """
+    given = {
+        "--truth": truth is not None,
+        "--image": image is not None,
+        "--step": step is not None,
+        "--max-flow": max_flow is not None,
+        "--wheel": wheel,
+    }
+    for option, modes in _MODES.items():
+        if given[option] and mode not in modes:
+            raise InputError(f"{option} is for --mode {' and '.join(modes)}, not for {mode}.")
+    if mode == "error" and truth is None:
+        raise InputError("--mode error needs --truth, the flow to compare with.")
+    check_image_path(output)
+    check_distinct({"FLOW": flow, "--truth": truth, "--image": image}, {"--output": output})
+
+    vectors = read_flow(flow)
+    if truth is not None:
+        picture, said = _errors(vectors, read_flow(truth))
+    else:
+        longest = typical_length(vectors) if max_flow is None else max_flow
+        if mode == "arrows":
+            under = None if image is None else read_image(image)
+            apart = _DEFAULT_STEP if step is None else step
+            picture = draw_arrows(vectors, under, apart, max_flow=longest)
+            said, caption = f"the longest arrows are {longest:.3g} px", ""
+        else:
+            picture = flow_to_color(vectors, max_flow=longest)
+            said = f"full colour is {longest:.3g} px"
+            caption = f"{longest:.3g} px"
+        if wheel:
+            picture = add_wheel(picture, caption)
+    write_image(output, picture)
+    height, width = vectors.shape[:2]
+    Console(soft_wrap=True, markup=False).print(
+        f"Wrote {output}: {width}×{height} pixels, {said}.", highlight=False
+    )
+
+
+def _errors(flow: NDArray[np.float32], truth: NDArray[np.float32]) -> tuple[NDArray[np.uint8], str]:
+    picture = error_map(flow, truth)
+    error = endpoint_error(flow, truth)
+    known = error[~np.isnan(error)]
+    if not known.size:
+        return picture, "no pixel is known in both flows"
+    return picture, f"mean error {known.mean(dtype=np.float64):.3f} px where both flows are known"

@@ -1,0 +1,188 @@
+"""Piecewise affine interpolation of matches that stops at image edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
+from hamflow.errors import InputError
+from hamflow.refinement._filters import contrasts, gaussian
+
+Flow = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class FillConfig:
+    """Parameters of :func:`fill`.
+
+    Parameters
+    ----------
+    cell : int
+        One match is taken from each cell of so many pixels squared.
+    smallest : int
+        Connected regions of fewer pixels are not trusted.
+    neighbours : int
+        How many of the nearest matches an affine model is fitted to.
+    step : float
+        Length of a step between two pixels of the same colour; to another colour it is longer by
+        the sum of the differences of the channels, which run from 0 to 1.
+    reach : float
+        Length at which a match counts 1/e of one that is close.
+    tolerance : float
+        Residuals above so many pixels are outliers.
+    rounds : int
+        How often neighbours offer each other their models.
+    blur : float
+        Standard deviation, in pixels, of the smoothing before edges are looked for.
+    """
+
+    cell: int = 3
+    smallest: int = 60
+    neighbours: int = 100
+    step: float = 0.004
+    reach: float = 0.5
+    tolerance: float = 1.25
+    rounds: int = 10
+    blur: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("cell", 1, 64),
+            ("smallest", 0, 2**30),
+            ("neighbours", 1, 10000),
+            ("rounds", 0, 1000),
+        ):
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= most:
+                raise InputError(
+                    f"{name} must be a whole number from {least} to {most}, not {value!r}."
+                )
+        for name in ("step", "reach", "tolerance"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise InputError(f"{name} must be positive, not {getattr(self, name)!r}.")
+        if not 0 <= self.blur <= 20:
+            raise InputError(f"blur must be from 0 to 20 pixels, not {self.blur!r}.")
+
+
+def fill(
+    image: NDArray[np.float32], flow: Flow, trusted: Mask, config: FillConfig | None = None
+) -> tuple[Flow, NDArray[np.float32]]:
+    """Continue trusted matches over the whole image by planar motion.
+
+    Every pixel takes the affine motion of the match that is nearest to it along paths that avoid
+    image edges. Each match's motion is fitted robustly to the matches that are nearest to it in
+    that sense, and neighbours take over each other's where it fits better (in the manner of
+    EpicFlow [1]_ and RIC [2]_).
+
+    Parameters
+    ----------
+    image : (H, W, C) array of float32
+        The first image, from 0 to 1.
+    flow : (H, W, 2) array of float32
+        Flow, in whole pixels or not.
+    trusted : (H, W) array of bool
+        Where it can be relied on. If that is nowhere, all of it is taken.
+    config : FillConfig, optional
+        Parameters.
+
+    Returns
+    -------
+    filled : (H, W, 2) array of float32
+    distance : (H, W) array of float32
+        Length of the path to the nearest match.
+
+    References
+    ----------
+    .. [1] J. Revaud, P. Weinzaepfel, Z. Harchaoui, C. Schmid: EpicFlow: Edge-preserving
+       interpolation of correspondences for optical flow. CVPR 2015.
+    .. [2] Y. Hu, Y. Li, R. Song: Robust interpolation of correspondences for large displacement
+       optical flow. CVPR 2017.
+    """
+    config = config or FillConfig()
+    height, width = image.shape[:2]
+    matches = _matches(flow, _trusted(trusted, config.smallest), config.cell)
+    # Sums over channels, as if there were always three of them.
+    right, down = (np.float32(config.step) + 3 * c for c in contrasts(gaussian(image, config.blur)))
+    filled = np.empty((height, width, 2), np.float32)
+    distance = np.empty((height, width), np.float32)
+    how = (config.neighbours, config.reach, config.tolerance, config.rounds)
+    _native.interpolate(
+        right,
+        down,
+        matches.pixel,
+        matches.place,
+        matches.flow,
+        matches.trust,
+        how,
+        filled,
+        distance,
+    )
+    return filled, distance
+
+
+def _trusted(mask: Mask, smallest: int) -> Mask:
+    kept = mask.astype(np.uint8)
+    _native.drop_small(kept, smallest)
+    for candidate in (kept.astype(np.bool_), mask):
+        if candidate.any():
+            return candidate
+    return np.ones_like(mask)
+
+
+class _Matches(NamedTuple):
+    pixel: NDArray[np.int32]  # y * width + x, where the seed is
+    place: NDArray[np.float32]  # (N, 2): x, y, where the flow was measured
+    flow: NDArray[np.float32]  # (N, 2)
+    trust: NDArray[np.float32]  # share of the pixels around that agree
+
+
+def _matches(flow: Flow, trusted: Mask, cell: int) -> _Matches:
+    """Take from each cell the trusted pixel next to its centre, averaged with those like it."""
+    height, width = trusted.shape
+    y, x = _seeds(trusted, cell)
+    own = flow[y, x]
+    radius = cell // 2 + 1 if cell > 1 else 0
+    sums = np.zeros((len(y), 4), np.float32)
+    count = np.zeros(len(y), np.float32)
+    for dy in range(-radius, radius + 1):
+        for dx in range(-radius, radius + 1):
+            yy, xx = y + dy, x + dx
+            inside = (yy >= 0) & (yy < height) & (xx >= 0) & (xx < width)
+            yy, xx = yy.clip(0, height - 1), xx.clip(0, width - 1)
+            there = flow[yy, xx]
+            alike = inside & trusted[yy, xx] & (np.abs(there - own) <= 1.01).all(axis=1)
+            sums[:, :2] += np.where(alike[:, None], there, 0)
+            # Relative to the seed: sums of large coordinates would lose digits.
+            sums[:, 2:] += np.where(alike[:, None], np.array([dx, dy], np.float32), 0)
+            count += alike
+    sums /= count[:, None]
+    place = sums[:, 2:] + np.stack([x, y], axis=1)
+    return _Matches(
+        (y * width + x).astype(np.int32),
+        np.ascontiguousarray(place, np.float32),
+        np.ascontiguousarray(sums[:, :2]),
+        count / np.float32((2 * radius + 1) ** 2),
+    )
+
+
+def _seeds(trusted: Mask, cell: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    height, width = trusted.shape
+    rows, columns = -(-height // cell), -(-width // cell)
+    padded = np.zeros((rows * cell, columns * cell), np.bool_)
+    padded[:height, :width] = trusted
+    cells = (
+        padded.reshape(rows, cell, columns, cell).transpose(0, 2, 1, 3).reshape(rows, columns, -1)
+    )
+    k = np.arange(cell * cell)
+    centre = (cell - 1) / 2
+    off_centre = (k // cell - centre) ** 2 + (k % cell - centre) ** 2
+    best = np.where(cells, off_centre, np.inf).argmin(axis=2)
+    row, column = np.nonzero(cells.any(axis=2))
+    within = best[row, column]
+    return row * cell + within // cell, column * cell + within % cell

@@ -1,0 +1,154 @@
+"""Flow to fractions of a pixel by a variational model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
+from hamflow.errors import InputError
+from hamflow.refinement._filters import DERIVATIVE, contrasts, filtered, gaussian
+
+Flow = NDArray[np.float32]
+Image = NDArray[np.float32]
+
+_COLOURS = 3
+_CHANNELS = 8
+
+
+@dataclass(frozen=True)
+class VariationalConfig:
+    """Parameters of :func:`refine`.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the smoothness term.
+    kappa : float
+        How fast that weight falls with the contrast between neighbours, as in the joint model.
+    delta, gamma : float
+        Weights of the constancy of colours and of their gradients.
+    zeta : float
+        Contrasts above, of a range of 0..1, all count alike in the data term.
+    epsilon : float
+        Below that, the robust penalties sqrt(s² + epsilon²) are quadratic.
+    blur : float
+        Standard deviation, in pixels, of the smoothing of both images.
+    warps : int
+        How often the second image is fetched back by the flow found so far.
+    inner : int
+        Iterations of the robust weights for each of these.
+    sweeps : int
+        Sweeps of red-black over-relaxation for each of those.
+    omega : float
+        Over-relaxation, between 0 and 2.
+    """
+
+    alpha: float = 0.3
+    kappa: float = 8.0
+    delta: float = 0.1
+    gamma: float = 1.0
+    zeta: float = 0.01
+    epsilon: float = 0.001
+    blur: float = 0.6
+    warps: int = 5
+    inner: int = 2
+    sweeps: int = 15
+    omega: float = 1.8
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "kappa", "delta", "gamma", "blur"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise InputError(f"{name} must not be negative, but is {getattr(self, name)!r}.")
+        for name in ("zeta", "epsilon"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise InputError(f"{name} must be positive, not {getattr(self, name)!r}.")
+        for name in ("warps", "inner", "sweeps"):
+            value = getattr(self, name)
+            if type(value) is not int or not 0 <= value <= 10000:
+                raise InputError(f"{name} must be a whole number from 0 to 10000, not {value!r}.")
+        if not 0 < self.omega < 2:
+            raise InputError(f"omega must be between 0 and 2, not {self.omega!r}.")
+
+
+def refine(
+    features0: Image,
+    features1: Image,
+    flow: Flow,
+    weight: NDArray[np.float32],
+    *,
+    config: VariationalConfig | None = None,
+) -> Flow:
+    """Minimise a variational energy, starting from a flow that is right to a pixel or two.
+
+    Constancy of colours and of gradients, each normalised by its contrast, and smoothness of the
+    flow across weak image edges, all with robust penalties [1]_. Exact for any number of threads.
+
+    Parameters
+    ----------
+    features0, features1 : (H, W, 8) array of float32
+        What `features` says of the two images.
+    flow : (H, W, 2) array of float32
+        Where to start.
+    weight : (H, W) array of float32
+        Of the data term, from 0 to 1; 0 where a pixel has no partner.
+    config : VariationalConfig, optional
+        Parameters.
+
+    Returns
+    -------
+    (H, W, 2) array of float32
+
+    References
+    ----------
+    .. [1] T. Brox, A. Bruhn, N. Papenberg, J. Weickert: High accuracy optical flow estimation based
+       on a theory for warping. ECCV 2004.
+    """
+    config = config or VariationalConfig()
+    right, down = (
+        np.exp(np.float32(-config.kappa) * c) for c in contrasts(features0[..., :_COLOURS])
+    )
+    refined = np.array(flow, np.float32, order="C")
+    _native.variational(
+        features0,
+        features1,
+        _COLOURS,
+        (config.delta, config.gamma),
+        np.ascontiguousarray(weight, np.float32),
+        right,
+        down,
+        (config.alpha, config.zeta, config.epsilon),
+        (config.warps, config.inner, config.sweeps, config.omega),
+        refined,
+    )
+    return refined
+
+
+def features(image: Image, blur: float) -> Image:
+    """Return what the data term compares.
+
+    The three colours, the gradient of their mean, and that of red against blue.
+
+    Parameters
+    ----------
+    image : (H, W, 3) array of float32
+        From 0 to 1.
+    blur : float
+        Standard deviation of the smoothing, in pixels.
+
+    Returns
+    -------
+    (H, W, 8) array of float32
+    """
+    smooth = gaussian(image, blur)
+    channels = np.zeros((*image.shape[:2], _CHANNELS), np.float32)
+    channels[..., :_COLOURS] = smooth
+    channel = _COLOURS
+    for plane in (smooth.mean(axis=2), smooth[..., 0] - smooth[..., 2]):
+        for axis in (1, 0):
+            channels[..., channel] = filtered(plane, DERIVATIVE, axis)
+            channel += 1
+    return channels

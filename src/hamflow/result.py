@@ -1,0 +1,97 @@
+"""What the estimator returns."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hamflow.flow import flow_to_color, warp
+from hamflow.io import write_flow
+from hamflow.window import Window
+
+
+@dataclass(frozen=True, eq=False)
+class FlowResult:
+    """A flow, and what is known about it.
+
+    Attributes
+    ----------
+    flow : (H, W, 2) array of float32
+        (u, v) in pixels: the pixel (x, y) of the first image is at (x + u, y + v) in the second.
+    backward : (H, W, 2) array of float32, or None
+        The flow from the second image to the first; None if only one direction was computed, as by
+        the preset "paper".
+    occlusion : (H, W) array of bool, or None
+        Pixels of the first image that are hidden, or outside, in the second.
+    confidence : (H, W) array of float32, or None
+        From 0 to 1: 1 / (1 + the error in pixels that is to be expected).
+    energy, bound, gap : float
+        Of the joint model at its finest scale: E of the labelling found, Ψ that no labelling can be
+        below, and (E - Ψ) / |Ψ|. They speak of matching, not of the refinement behind it.
+    window : Window
+        The displacements that the joint model looked at, in pixels of that scale.
+    scale : int
+        By what factor the images were reduced for it.
+    timings : dict of str to float
+        Seconds for each stage.
+    """
+
+    flow: NDArray[np.float32]
+    backward: NDArray[np.float32] | None
+    occlusion: NDArray[np.bool_] | None
+    confidence: NDArray[np.float32] | None
+    energy: float
+    bound: float
+    gap: float
+    window: Window
+    scale: int
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def warp(self, image1: ArrayLike, *, fill: float = 0) -> NDArray[Any]:
+        """Fetch the second image back to the first; see `hamflow.warp`."""
+        return warp(image1, self.flow, fill=fill)
+
+    def to_color(self, max_flow: float | None = None) -> NDArray[np.uint8]:
+        """Show the flow in the colours of the Middlebury wheel; see `hamflow.flow_to_color`."""
+        return flow_to_color(self.flow, max_flow)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the flow, in the format of the suffix; see `hamflow.write_flow`."""
+        write_flow(path, self.flow)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what can be said in numbers, ready for JSON."""
+        lengths = np.hypot(self.flow[..., 0], self.flow[..., 1])
+        height, width = lengths.shape
+        return {
+            "width": width,
+            "height": height,
+            "scale": self.scale,
+            "window": list(self.window.as_tuple()),
+            "energy": self.energy,
+            "bound": self.bound,
+            "gap": self.gap,
+            "mean_length": float(lengths.mean()),
+            "longest": float(lengths.max()),
+            "occluded": None if self.occlusion is None else float(self.occlusion.mean()),
+            "mean_confidence": None if self.confidence is None else float(self.confidence.mean()),
+            "seconds": {name: round(value, 4) for name, value in self.timings.items()},
+        }
+
+    def _repr_png_(self) -> bytes:
+        from PIL import Image  # noqa: PLC0415  (only notebooks ask for it)
+
+        buffer = io.BytesIO()
+        Image.fromarray(self.to_color()).save(buffer, "PNG")
+        return buffer.getvalue()
+
+    def __repr__(self) -> str:
+        height, width = self.flow.shape[:2]
+        return (
+            f"<FlowResult {width}×{height}, gap {self.gap:.2%}, {sum(self.timings.values()):.2f} s>"
+        )

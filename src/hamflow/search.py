@@ -1,0 +1,226 @@
+"""Matching from coarse to fine: each scale decides where the next one looks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow import crf
+from hamflow._scale import enlarged_boxes
+from hamflow.config import EstimatorConfig
+from hamflow.frame import Frame
+from hamflow.refinement import consistent, fill
+from hamflow.window import Window
+
+Flow = NDArray[np.float32]
+Progress = Callable[[str, float], object]
+
+# Farther than that (in pixels of the coarsest scale) nothing is looked for.
+_FARTHEST = 96
+# Around what a coarser scale found, in pixels of the finer one.
+_MARGIN = 4
+_MARGIN_OF_PREVIOUS = 8
+# The window of the pair before is good enough if so much of its share of pixels is trusted again.
+_KEPT = 0.9
+# The window leaves out so many of a thousand pixels at either end; more if it is too large.
+_LEFT_OUT = (3, 10, 30, 100)
+_SHORTEST = 24  # pixels that the shorter side of a coarser image has at least
+_VOLUMES = 7  # of labels that the solver needs at a time, in int16
+
+
+class Clock:
+    """Adds up the seconds of each stage, and reports where the work is."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._progress = progress
+
+    @contextmanager
+    def stage(self, name: str, share: float) -> Iterator[None]:
+        """Time a stage; `share` says how much of the whole is done when it begins."""
+        if self._progress is not None:
+            self._progress(name, share)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            elapsed = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + elapsed
+
+
+@dataclass
+class Direction:
+    """What the finest scale says about one direction."""
+
+    flow: Flow
+    trusted: NDArray[np.bool_]
+    filled: Flow
+    distance: NDArray[np.float32]
+    solution: crf.CrfResult
+
+
+@dataclass
+class Matched:
+    """Both directions (or one), and the scale."""
+
+    directions: list[Direction]
+    factor: int
+    trusted_share: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.trusted_share = float(np.mean([d.trusted.mean() for d in self.directions]))
+
+
+def plan_factors(shape: tuple[int, int], config: EstimatorConfig) -> list[int]:
+    """Return the factors by which the images are reduced, the coarsest first."""
+    factor = config.scale
+    if factor == 0:
+        factor = 1
+        while -(-shape[0] // factor) * -(-shape[1] // factor) > config.matching_pixels:
+            factor *= 2
+    factors = [factor]
+    while len(factors) < config.levels and min(shape) // (2 * factors[0]) >= _SHORTEST:
+        factors.insert(0, 2 * factors[0])
+    return factors
+
+
+def match(
+    frames: tuple[Frame, Frame],
+    config: EstimatorConfig,
+    window: Window | None,
+    clock: Clock,
+    previous: Matched | None = None,
+) -> Matched:
+    """Match two frames.
+
+    Parameters
+    ----------
+    frames : (Frame, Frame)
+        The images.
+    config : EstimatorConfig
+        How.
+    window : Window or None
+        Displacements to look at, in pixels of the full size; None finds out.
+    clock : Clock
+        Where the time goes.
+    previous : Matched, optional
+        What was found for the pair before in a video: its window takes the place of the coarser
+        scales.
+    """
+    factors = plan_factors(frames[0].shape, config)
+    if previous is not None and window is None and previous.factor == factors[-1]:
+        windows = [_window_around(d, config, 1, _MARGIN_OF_PREVIOUS) for d in previous.directions]
+        narrow = _match_at(factors[-1], frames, config, windows, clock)
+        # Otherwise a cut, or something fast came into the picture: look everywhere.
+        if narrow.trusted_share >= _KEPT * previous.trusted_share:
+            return narrow
+    matched: Matched | None = None
+    for factor in factors:
+        if window is not None:
+            windows = [reduced_window(w, factor) for w in (window, mirrored(window))]
+        elif matched is None:
+            windows = [full_window(frames[0].at(factor).shape[:2])] * 2
+        else:
+            windows = [_window_around(d, config, 2, _MARGIN) for d in matched.directions]
+        matched = _match_at(factor, frames, config, windows, clock, coarser=matched)
+    assert matched is not None
+    return matched
+
+
+def _match_at(
+    factor: int,
+    frames: tuple[Frame, Frame],
+    config: EstimatorConfig,
+    windows: list[Window],
+    clock: Clock,
+    *,
+    coarser: Matched | None = None,
+) -> Matched:
+    done = 0.1 if coarser is None else 0.3
+    with clock.stage("descriptors", done):
+        bits = [frame.bits(factor) for frame in frames]
+    images = [frame.at(factor) for frame in frames]
+    ways = [(0, 1), (1, 0)] if config.both else [(0, 1)]
+    solutions = []
+    for (start, end), window in zip(ways, windows, strict=False):
+        with clock.stage("joint model", done + 0.05 + 0.1 * start):
+            solutions.append(
+                crf.solve(
+                    bits0=bits[start],
+                    bits1=bits[end],
+                    image=images[start],
+                    window=window,
+                    config=config.crf,
+                )
+            )
+    with clock.stage("filling", done + 0.25):
+        flows = [solution.flow for solution in solutions]
+        trusted = [np.ones(flow.shape[:2], np.bool_) for flow in flows]
+        if config.both:
+            trusted = [consistent(flows[0], flows[1]), consistent(flows[1], flows[0])]
+        if coarser is not None:
+            trusted = [
+                mask & _near(flow, below.filled, config.deviation)
+                for mask, flow, below in zip(trusted, flows, coarser.directions, strict=False)
+            ]
+        directions = [
+            Direction(flow, mask, *fill(image, flow, mask, config.fill), solution)
+            for flow, mask, image, solution in zip(flows, trusted, images, solutions, strict=False)
+        ]
+    return Matched(directions, factor)
+
+
+def _near(flow: Flow, coarse: Flow, most: float) -> NDArray[np.bool_]:
+    expected = enlarged_boxes(2 * coarse, 2, (flow.shape[0], flow.shape[1]))
+    near: NDArray[np.bool_] = np.hypot(*np.moveaxis(flow - expected, 2, 0)) <= most
+    return near
+
+
+def full_window(shape: tuple[int, ...]) -> Window:
+    """Return the window of the first look: half the image in each direction."""
+    height, width = shape[:2]
+    v, u = min(height // 2, _FARTHEST), min(width // 2, _FARTHEST)
+    return Window(-u, 2 * u + 1, -v, 2 * v + 1)
+
+
+def mirrored(window: Window) -> Window:
+    """Return the window of the opposite displacements."""
+    return Window(1 - window.u0 - window.du, window.du, 1 - window.v0 - window.dv, window.dv)
+
+
+def reduced_window(window: Window, factor: int) -> Window:
+    """Return a window in pixels of an image that is reduced by a factor, rounded outwards."""
+    if factor == 1:
+        return window
+    sides = []
+    for first, count in ((window.u0, window.du), (window.v0, window.dv)):
+        low, high = first // factor, -(-(first + count - 1) // factor)
+        sides += [low, high - low + 1]
+    return Window(*sides)
+
+
+def _window_around(
+    direction: Direction, config: EstimatorConfig, factor: int, margin: int
+) -> Window:
+    """Return the displacements found, times a factor, with a margin, within the memory allowed."""
+    found = direction.filled.reshape(-1, 2)
+    matches = direction.flow[direction.trusted] if direction.trusted.any() else found
+    height, width = (factor * side for side in direction.flow.shape[:2])
+    limits = np.array([width, height])
+    for share in _LEFT_OUT:
+        ends = []
+        for percent, choose in ((share / 10, np.minimum), (100 - share / 10, np.maximum)):
+            ends.append(choose(*(np.percentile(f, percent, axis=0) for f in (found, matches))))
+        low = np.maximum(np.floor(factor * ends[0]) - margin, -limits).astype(int)
+        high = np.minimum(np.ceil(factor * ends[1]) + margin, limits).astype(int)
+        high = np.maximum(high, low)
+        count = np.minimum(high - low + 1, 4096)
+        size = height * width * int(count.sum()) * 2 * _VOLUMES
+        if size <= config.memory * 1e9:
+            break
+    return Window(int(low[0]), int(count[0]), int(low[1]), int(count[1]))

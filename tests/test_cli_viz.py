@@ -1,0 +1,204 @@
+"""``hamflow viz`` and ``hamflow warp``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hamflow
+from hamflow.cli.main import main
+from hamflow.datasets import demo_scene
+from hamflow.visualise import add_wheel, draw_arrows, error_map, typical_length
+
+SCENE = demo_scene(64, 96)
+WRONG = SCENE.flow + np.float32(2)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    hamflow.write_flow(folder / "flow.flo", WRONG)
+    hamflow.write_flow(folder / "truth.npy", SCENE.flow)
+    hamflow.write_flow(folder / "kitti.png", SCENE.flow)
+    hamflow.write_image(folder / "frame1.png", SCENE.image0)
+    hamflow.write_image(folder / "frame2.png", SCENE.image1)
+    return folder
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must fail with one sentence, and return that."""
+
+    def run(*args: object) -> str:
+        assert main([str(arg) for arg in args]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("hamflow: ")
+        assert captured.err.count("\n") == 1
+        return captured.err
+
+    return run
+
+
+def run(*args: object) -> int:
+    return main([str(arg) for arg in args])
+
+
+# --- viz -----------------------------------------------------------------------------------------
+
+
+def test_colours(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scale = typical_length(WRONG)
+    assert run("viz", data / "flow.flo", "-o", out / "a.png") == 0
+    assert f"96×64 pixels, full colour is {scale:.3g} px" in capsys.readouterr().out
+    plain = hamflow.flow_to_color(WRONG, max_flow=scale)
+    assert (hamflow.read_image(out / "a.png") == plain).all()
+    assert run("viz", data / "flow.flo", "-o", out / "b.png", "--max-flow", 30, "--wheel") == 0
+    expected = add_wheel(hamflow.flow_to_color(WRONG, max_flow=30), "30 px")
+    assert (hamflow.read_image(out / "b.png") == expected).all()
+
+
+def test_arrows(data: Path, out: Path) -> None:
+    args = ("viz", data / "flow.flo", "--mode", "arrows", "-o")
+    assert run(*args, out / "a.png") == 0
+    assert (hamflow.read_image(out / "a.png") == draw_arrows(WRONG)).all()
+    options = ("--image", data / "frame1.png", "--step", 12, "--max-flow", 9, "--wheel")
+    assert run(*args, out / "b.png", *options) == 0
+    expected = add_wheel(draw_arrows(WRONG, SCENE.image0, 12, max_flow=9))
+    assert (hamflow.read_image(out / "b.png") == expected).all()
+
+
+def test_errors(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("--mode", "error", "--truth", data / "truth.npy", "-o", out / "a.png")
+    assert run("viz", data / "flow.flo", *args) == 0
+    assert (hamflow.read_image(out / "a.png") == error_map(WRONG, SCENE.flow)).all()
+    assert f"mean error {2 * 2**0.5:.3f} px" in capsys.readouterr().out
+
+
+def test_flows_of_unknown_pixels(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hamflow.write_flow(data / "flow.flo", np.full_like(WRONG, np.nan))
+    assert run("viz", data / "flow.flo", "-o", out / "a.png") == 0
+    assert (hamflow.read_image(out / "a.png") == 0).all()
+    args = ("--mode", "error", "--truth", data / "truth.npy", "-o", out / "a.png")
+    assert run("viz", data / "flow.flo", *args) == 0
+    assert "no pixel is known" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("mode", "option"),
+    [
+        ("color", ["--truth", "truth.npy"]),
+        ("arrows", ["--truth", "truth.npy"]),
+        ("color", ["--image", "frame1.png"]),
+        ("error", ["--image", "frame1.png"]),
+        ("color", ["--step", "8"]),
+        ("error", ["--step", "8"]),
+        ("error", ["--max-flow", "8"]),
+        ("error", ["--wheel"]),
+    ],
+)
+def test_options_of_other_modes(
+    data: Path, out: Path, mode: str, option: list[str], fails: Callable[..., str]
+) -> None:
+    args = ("viz", data / "flow.flo", "-o", out / "a.png", "--mode", mode)
+    assert f"{option[0]} is for --mode" in fails(*args, *option)
+    assert os.listdir(out) == []
+
+
+def test_wrong_viz(data: Path, out: Path, fails: Callable[..., str]) -> None:
+    args = ("viz", data / "flow.flo", "-o", out / "a.png")
+    assert "needs --truth" in fails(*args, "--mode", "error")
+    assert "max_flow must be" in fails(*args, "--max-flow", "0")
+    assert "step must be" in fails(*args, "--mode", "arrows", "--step", "0")
+    hamflow.write_flow(data / "small.flo", WRONG[:9])
+    assert "same shape" in fails(*args, "--mode", "error", "--truth", data / "small.flo")
+    assert "rows and columns" in fails(
+        "viz", data / "small.flo", "-o", out / "a.png", "--mode=arrows", "--image",
+        data / "frame1.png",
+    )  # fmt: skip
+    assert "too small" in fails("viz", data / "small.flo", "-o", out / "a.png", "--wheel")
+    gone = data / "gone.flo"
+    assert str(gone) in fails("viz", gone, "-o", out / "a.png")
+    assert str(gone) in fails(*args, "--mode", "error", "--truth", gone)
+    assert os.listdir(out) == []
+
+
+def test_viz_looks_at_the_output_first(data: Path, out: Path, fails: Callable[..., str]) -> None:
+    gone = data / "gone.flo"
+    assert "suffix '.flo'" in fails("viz", gone, "-o", out / "a.flo")
+    assert "create it first" in fails("viz", gone, "-o", out / "missing" / "a.png")
+
+
+def test_viz_does_not_replace_what_it_reads(
+    data: Path, out: Path, fails: Callable[..., str]
+) -> None:
+    kitti, frame = data / "kitti.png", data / "frame1.png"
+    before = kitti.read_bytes(), frame.read_bytes()
+    assert "same file" in fails("viz", kitti, "-o", kitti)
+    (out / "link.png").symlink_to(kitti)
+    assert "same file" in fails("viz", kitti, "-o", out / "link.png")
+    flow = data / "flow.flo"
+    assert "same file" in fails("viz", flow, "-o", kitti, "--mode", "error", "--truth", kitti)
+    assert "same file" in fails("viz", flow, "-o", frame, "--mode", "arrows", "--image", frame)
+    assert (kitti.read_bytes(), frame.read_bytes()) == before
+
+
+# --- warp ----------------------------------------------------------------------------------------
+
+
+def test_warp(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("warp", data / "frame2.png", data / "truth.npy", "-o", out / "a.png")
+    assert run(*args, "--fill", 200, "--mask", out / "mask.png") == 0
+    warped, inside = hamflow.warp(SCENE.image1, SCENE.flow, fill=200, return_mask=True)
+    assert (hamflow.read_image(out / "a.png") == warped).all()
+    mask = hamflow.read_image(out / "mask.png")
+    assert (mask == 255 * inside[..., None]).all()
+    assert 0.5 < inside.mean() < 1
+    assert f"{inside.mean():.1%} of the pixels" in capsys.readouterr().out
+    # It is the first image, where that is visible in the second.
+    seen = inside & ~SCENE.occluded
+    assert np.abs(warped[seen].astype(int) - SCENE.image0[seen]).mean() < 5
+
+
+def test_warp_without_a_mask(data: Path, out: Path) -> None:
+    assert run("warp", data / "frame2.png", data / "truth.npy", "-o", out / "a.bmp") == 0
+    assert (hamflow.read_image(out / "a.bmp") == hamflow.warp(SCENE.image1, SCENE.flow)).all()
+    assert os.listdir(out) == ["a.bmp"]
+
+
+def test_wrong_warp(data: Path, out: Path, fails: Callable[..., str]) -> None:
+    frame, flow = data / "frame2.png", data / "truth.npy"
+    for fill in ("-1", "256"):
+        assert "--fill must be" in fails("warp", frame, flow, "-o", out / "a.png", f"--fill={fill}")
+    assert "suffix '.npy'" in fails("warp", frame, flow, "-o", out / "a.npy")
+    args = ("warp", frame, flow, "-o", out / "a.png", "--mask")
+    assert "create it first" in fails(*args, out / "missing" / "m.png")
+    assert "exactly" in fails(*args, out / "m.jpg")
+    assert "same file" in fails(*args, out / "a.png")
+    assert "same file" in fails(*args, frame)
+    assert "same file" in fails("warp", frame, flow, "-o", frame)
+    assert "same file" in fails("warp", frame, data / "kitti.png", "-o", data / "kitti.png")
+    hamflow.write_flow(data / "small.flo", SCENE.flow[:9])
+    message = fails("warp", frame, data / "small.flo", "-o", out / "a.png")
+    assert "96×64 and 96×9" in message
+    assert os.listdir(out) == []
+
+
+@pytest.mark.parametrize("command", ["viz", "warp"])
+def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main([command, "--help"])
+    assert exit_info.value.code == 0
+    assert "FLOW" in capsys.readouterr().out
