@@ -27,7 +27,7 @@ void drop_small(std::uint8_t* mask, int h, int w, int least) {
             if (y > 0) visit(i - w);
             if (y + 1 < static_cast<std::size_t>(h)) visit(i + w);
         }
-        if (component.size() < static_cast<std::size_t>(least))
+        if (least > 0 && component.size() < static_cast<std::size_t>(least))
             for (const std::size_t i : component) mask[i] = 0;
     }
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <queue>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,7 @@ class Interpolator {
           count_(static_cast<std::size_t>(p.seeds)), models_(static_cast<std::size_t>(p.seeds)) {}
 
     void solve() {
+        check_steps();
         find_owners();
         find_graph();
         parallel_for(blocks(), [&](int block) {
@@ -71,6 +73,13 @@ class Interpolator {
     void for_block(int block, const Body& body) const {
         const int end = std::min(p_.seeds, (block + 1) * block_seeds);
         for (int s = block * block_seeds; s < end; ++s) body(s);
+    }
+
+    // Negative steps make paths without end; infinite ones and NaN, pixels without an owner.
+    void check_steps() const {
+        for (const float* steps : {p_.right, p_.down})
+            if (!std::all_of(steps, steps + n_, [](float s) { return s >= 0 && s <= 1e20f; }))
+                throw std::invalid_argument("right, down: steps from 0 to 1e20");
     }
 
     // Dijkstra from all seeds at once.

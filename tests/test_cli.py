@@ -14,7 +14,6 @@ from hamflow import _native
 from hamflow.bench import kernels, peers
 from hamflow.cli import doctor
 from hamflow.cli.main import main
-from hamflow.matching import local_flow
 
 Files = tuple[Path, Path]
 
@@ -56,53 +55,90 @@ def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 # --- pair ----------------------------------------------------------------------------------------
 
 
+QUICK = ["--preset", "fast", "--model", "pairs"]
+
+
 def test_pair(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = [str(path) for path in frames]
     flow_file, picture = out / "f.flo", out / "f.png"
-    code = main(["pair", *args, "-o", str(flow_file), "--viz", str(picture), "--window", "16"])
+    others = {name: out / f"{name}.png" for name in ("occlusion", "confidence")}
+    options = [word for name, file in others.items() for word in (f"--{name}", str(file))]
+    options += ["--backward", str(out / "b.pfm"), "--json", str(out / "s.json")]
+    code = main(["pair", *args, "-o", str(flow_file), "--viz", str(picture), *options, *QUICK])
     assert code == 0
-    flow = hamflow.read_flow(flow_file)
-    images = [hamflow.read_image(path) for path in frames]
-    bits0, bits1 = (hamflow.pair_bits(image) for image in images)
-    result = hamflow.crf.solve(bits0=bits0, bits1=bits1, image=images[0], window=16)
-    assert (flow == result.flow).all()
-    assert (flow[10:30, 10:35] == (3, 0)).all()
-    scale = float(np.percentile(np.linalg.norm(flow, axis=2), 95))
-    colours = hamflow.flow_to_color(flow, max_flow=scale)
+    result = hamflow.estimate(*args, preset="fast", model="pairs")
+    assert result.occlusion is not None
+    assert result.confidence is not None
+    assert (hamflow.read_flow(flow_file) == result.flow).all()
+    assert (hamflow.read_flow(out / "b.pfm") == result.backward).all()
+    assert np.abs(result.flow[10:30, 10:35] - (3, 0)).max() < 0.05
+    scale = float(np.percentile(np.linalg.norm(result.flow, axis=2), 95))
+    colours = hamflow.flow_to_color(result.flow, max_flow=scale)
     assert (hamflow.read_image(picture) == colours).all()
+    assert (hamflow.read_image(others["occlusion"])[..., 0] == 255 * result.occlusion).all()
+    shown = hamflow.read_image(others["confidence"])[..., 0]
+    assert np.abs(shown / 255 - result.confidence).max() < 0.003
+    said = json.loads((out / "s.json").read_text())
+    assert said["gap"] == pytest.approx(result.gap)
+    assert said["window"] == list(result.window.as_tuple())
     printed = capsys.readouterr()
     assert printed.err == ""
-    assert "50×40 pixels, 16×16 displacements" in printed.out
+    assert "50×40 pixels" in printed.out
     assert f"duality gap {result.gap:.2%}" in printed.out
     assert str(flow_file) in printed.out.replace("\n", "")
 
 
-def test_pair_local(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    args = [str(path) for path in frames]
-    file = out / "f.flo"
-    assert main(["pair", *args, "-o", str(file), "--window", "16", "--model", "local"]) == 0
+def test_pair_with_the_paper_s_preset(frames: Files, out: Path) -> None:
+    args = ["pair", *map(str, frames), "-o", str(out / "f.flo"), "--window", "16"]
+    assert main([*args, "--preset", "paper", "--model", "pairs"]) == 0
     images = [hamflow.read_image(path) for path in frames]
-    assert (hamflow.read_flow(file) == local_flow(*images, 16)).all()
-    assert "gap" not in capsys.readouterr().out
+    bits0, bits1 = (hamflow.pair_bits(image) for image in images)
+    result = hamflow.crf.solve(
+        bits0=bits0,
+        bits1=bits1,
+        image=images[0],
+        window=16,
+        config=hamflow.crf.CrfConfig.paper(),
+    )
+    assert (hamflow.read_flow(out / "f.flo") == result.flow).all()
+
+
+@pytest.mark.parametrize("option", ["--occlusion", "--confidence", "--backward"])
+def test_the_paper_has_one_direction(
+    option: str, frames: Files, out: Path, fails: Callable[..., str]
+) -> None:
+    named = [option, out / ("b.flo" if option == "--backward" else "o.png")]
+    message = fails("pair", *frames, "-o", out / "f.flo", *named, "--preset", "paper")
+    assert option in message
+    assert os.listdir(out) == []
+
+
+def test_pair_with_a_preset_of_one_s_own(frames: Files, out: Path) -> None:
+    preset, joint = out / "own.toml", out / "crf.toml"
+    preset.write_text('preset = "fast"\nmodel = "pairs"\nfractions = false\nfilling = false\n')
+    joint.write_text("tau2 = 30.0\n")
+    args = ["pair", *map(str, frames), "-o", str(out / "f.flo"), "--preset", str(preset)]
+    assert main([*args, "--crf-file", str(joint)]) == 0
+    flow = hamflow.read_flow(out / "f.flo")
+    assert (flow == np.rint(flow)).all()
+    assert (flow[10:30, 10:35] == (3, 0)).all()
+
+
+def test_unknown_preset(frames: Files, out: Path, fails: Callable[..., str]) -> None:
+    message = fails("pair", *frames, "-o", out / "f.flo", "--preset", "best")
+    assert "balanced" in message
 
 
 def test_pair_plot(frames: Files, out: Path) -> None:
-    args = ["pair", *map(str, frames), "-o", str(out / "f.flo"), "--window", "16"]
-    assert main([*args, "--plot", str(out / "c.svg"), "--crf.outer", "2"]) == 0
+    args = ["pair", *map(str, frames), "-o", str(out / "f.flo"), "--window", "16", *QUICK]
+    assert main([*args, "--plot", str(out / "c.svg")]) == 0
     assert b"<svg" in (out / "c.svg").read_bytes()
-
-
-def test_pair_plot_needs_the_joint_model(
-    frames: Files, out: Path, fails: Callable[..., str]
-) -> None:
-    plot = ("--plot", out / "c.png", "--model", "local")
-    assert "--plot" in fails("pair", *frames, "-o", out / "f.flo", *plot)
-    assert os.listdir(out) == []
 
 
 def test_rectangular_window(frames: Files, out: Path) -> None:
     args = [str(path) for path in frames]
-    assert main(["pair", *args, "-o", str(out / "f.flo"), "--window=-2,8,0,1"]) == 0
+    options = ["--window=-2,8,0,1", "--preset", "paper", "--model", "pairs"]
+    assert main(["pair", *args, "-o", str(out / "f.flo"), *options]) == 0
     flow = hamflow.read_flow(out / "f.flo")
     assert (flow[..., 1] == 0).all()
     assert flow[..., 0].min() >= -2
@@ -131,12 +167,12 @@ def test_images_of_different_size(frames: Files, out: Path, fails: Callable[...,
     assert os.listdir(out) == []
 
 
-@pytest.mark.parametrize("option", ["-o", "--viz"])
+@pytest.mark.parametrize("option", ["-o", "--viz", "--occlusion", "--confidence", "--backward"])
 @pytest.mark.parametrize("name", ["f.xyz", "f", "missing/f.flo"])
 def test_bad_outputs(
     option: str, name: str, frames: Files, out: Path, fails: Callable[..., str]
 ) -> None:
-    bad = out / (name.replace(".flo", ".png") if option == "--viz" else name)
+    bad = out / (name if option in ("-o", "--backward") else name.replace(".flo", ".png"))
     others = [] if option == "-o" else ["-o", out / "f.flo"]
     assert str(bad) in fails("pair", *frames, *others, option, bad, "--window", "4")
     # Not even the output that could have been written.
@@ -183,7 +219,7 @@ def test_demo(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flow = hamflow.read_flow(folder / "flow.flo")
     height, width = flow.shape[:2]
     assert hamflow.read_image(folder / "frame1.png").shape == (height, width, 3)
-    assert hamflow.read_image(folder / "demo.png").shape == (2 * height, 2 * width, 3)
+    assert hamflow.read_image(folder / "demo.png").shape == (3 * height, 2 * width, 3)
     printed = capsys.readouterr().out
     for words in ("visible", "occluded", "within 1.5 px", f"level {hamflow.get_isa()}"):
         assert words in printed

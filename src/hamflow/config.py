@@ -70,7 +70,9 @@ class EstimatorConfig:
     variational: VariationalConfig = field(default_factory=VariationalConfig)
 
     def __post_init__(self) -> None:
-        if self.scale < 0 or self.scale & (self.scale - 1) or self.scale > 256:
+        if not isinstance(self.model, str | os.PathLike):
+            raise InputError(f"model must be a name or a file, not {self.model!r}.")
+        if type(self.scale) is not int or self.scale not in (0, *(2**k for k in range(9))):
             raise InputError(f"scale must be 0 or a power of two up to 256, not {self.scale!r}.")
         for name, least in (("matching_pixels", 1), ("levels", 1), ("square", 0)):
             value = getattr(self, name)
@@ -143,7 +145,7 @@ def preset_config(preset: str | os.PathLike[str] | EstimatorConfig) -> Estimator
 
 def _of_tables(tables: dict[str, Any]) -> EstimatorConfig:
     name = tables.pop("preset", "balanced")
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise InputError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}.")
     config = build(EstimatorConfig, _merged(PRESETS[name], tables))
     assert isinstance(config, EstimatorConfig)

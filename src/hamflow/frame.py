@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from PIL import Image
 
 from hamflow._scale import reduced
 from hamflow.descriptors.model import Model, checked_image
@@ -68,6 +69,8 @@ def as_pixels(image: ImageLike, name: str = "image") -> NDArray[np.float32]:
     """Return any image as (H, W, 3) float32 in 0..1."""
     if isinstance(image, str | os.PathLike):
         array: NDArray[Any] = read_image(image)
+    elif isinstance(image, Image.Image) and not image.mode.startswith(("1", "I", "F")):
+        array = np.asarray(image.convert("RGB"))  # palettes, CMYK, grey with alpha
     else:
         array = np.asarray(image)
     if array.ndim == 3 and array.shape[2] in (1, 4):

@@ -39,12 +39,15 @@ class Clock:
     def __init__(self, progress: Progress | None = None) -> None:
         self.seconds: dict[str, float] = {}
         self._progress = progress
+        self._share = 0.0
 
     @contextmanager
     def stage(self, name: str, share: float) -> Iterator[None]:
         """Time a stage; `share` says how much of the whole is done when it begins."""
+        # Scales repeat stages, and a cut in a video all of them: never report a step back.
+        self._share = max(self._share, share)
         if self._progress is not None:
-            self._progress(name, share)
+            self._progress(name, self._share)
         start = time.perf_counter()
         try:
             yield
@@ -212,6 +215,7 @@ def _window_around(
     matches = direction.flow[direction.trusted] if direction.trusted.any() else found
     height, width = (factor * side for side in direction.flow.shape[:2])
     limits = np.array([width, height])
+    most = config.memory * 1e9 / (height * width * 2 * _VOLUMES)  # labels of both planes
     for share in _LEFT_OUT:
         ends = []
         for percent, choose in ((share / 10, np.minimum), (100 - share / 10, np.maximum)):
@@ -220,7 +224,9 @@ def _window_around(
         high = np.minimum(np.ceil(factor * ends[1]) + margin, limits).astype(int)
         high = np.maximum(high, low)
         count = np.minimum(high - low + 1, 4096)
-        size = height * width * int(count.sum()) * 2 * _VOLUMES
-        if size <= config.memory * 1e9:
+        if count.sum() <= most:
             break
+    else:
+        kept = np.maximum((count * (most / count.sum())).astype(int), 1)
+        low, count = low + (count - kept) // 2, kept
     return Window(int(low[0]), int(count[0]), int(low[1]), int(count[1]))

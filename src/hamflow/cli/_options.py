@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hamflow.errors import InputError
 from hamflow.window import Window
@@ -46,3 +51,24 @@ def check_distinct(inputs: Mapping[str, Path | None], outputs: Mapping[str, Path
         other = seen.setdefault(os.path.realpath(path), name)
         if other != name:
             raise InputError(f"{name} and {other} are the same file, {path}; name two.")
+
+
+def parse_auto_window(text: str) -> Window | Literal["auto"]:
+    """Return the window of ``auto``, ``128`` or ``u0,du,v0,dv``."""
+    return "auto" if text == "auto" else parse_window(text)
+
+
+@contextmanager
+def stage_progress() -> Iterator[Callable[[str, float], None]]:
+    """Show a bar with the stage of the estimator on a terminal; yields what to tell it."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=1.0)
+
+        def progress(stage: str, share: float) -> None:
+            bar.update(task, description=stage, completed=share)
+
+        yield progress

@@ -9,6 +9,7 @@ from tyro.extras import SubcommandApp
 from hamflow.cli.bench import bench_kernels
 from hamflow.cli.bench_crf import bench_crf
 from hamflow.cli.bench_models import bench_models
+from hamflow.cli.bench_pair import bench_pair
 from hamflow.cli.bench_training import bench_training
 from hamflow.cli.convert import convert
 from hamflow.cli.demo import demo
@@ -39,6 +40,7 @@ def build_app(args: Sequence[str]) -> SubcommandApp:
     benchmarks.command(name="kernels")(bench_kernels)
     benchmarks.command(name="crf")(bench_crf)
     benchmarks.command(name="models")(bench_models)
+    benchmarks.command(name="pair")(bench_pair)
     benchmarks.command(name="training")(bench_training)
     app.command(benchmarks, name="bench", help="Measure speed and memory on this machine.")
     return app

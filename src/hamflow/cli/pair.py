@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import time
+import json as json_module
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import tyro
-from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hamflow import crf
-from hamflow.cli._options import parse_window
+from hamflow.cli._options import check_distinct, parse_auto_window, stage_progress
+from hamflow.config import preset_config
 from hamflow.crf.plot import check_plot
-from hamflow.descriptors import load_model
 from hamflow.errors import InputError
+from hamflow.estimator import Estimator
 from hamflow.flow import flow_to_color
-from hamflow.io import check_flow_path, read_image, write_flow, write_image
+from hamflow.io import check_flow_path, write_flow, write_image
+from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io.images import check_image_path
-from hamflow.matching import local_flow
-from hamflow.matching._arrays import Describe
-from hamflow.window import Window
+from hamflow.result import FlowResult
 
 
 def pair(
@@ -31,18 +30,23 @@ def pair(
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
     *,
     viz: Path | None = None,
+    occlusion: Path | None = None,
+    confidence: Path | None = None,
+    backward: Path | None = None,
+    json: Path | None = None,
     plot: Path | None = None,
-    window: str = "128",
-    model: Literal["joint", "local"] = "joint",
-    descriptor: str = "pairs",
+    preset: str = "balanced",
+    window: str = "auto",
+    scale: int | None = None,
+    model: str | None = None,
     crf_file: Path | None = None,
-    crf_config: Annotated[crf.CrfConfig, tyro.conf.arg(name="crf")] = crf.CrfConfig(),  # noqa: B008
 ) -> None:
-    """Compute the flow from one image to another, in whole pixels.
+    """Compute the flow from one image to another.
 
-    Pixels are compared by 64-bit descriptors, learned or hand-crafted. The joint model (a CRF)
-    then finds the flow that fits all of them and is smooth where the image is, and says how far
-    from the best one it can be at most: the duality gap.
+    Pixels are compared by learned 64-bit descriptors, and a joint model (a CRF) finds the flow that
+    fits all of them; both directions are matched, what they disagree on is filled from around, and
+    the result is refined to fractions of a pixel. How far the joint model can be from its optimum
+    at most, the duality gap, is printed.
 
     Parameters
     ----------
@@ -51,107 +55,95 @@ def pair(
     image1
         The second image, of the same size.
     output
-        Where to write the flow: .flo, or .png in KITTI's 16-bit encoding (±512 px).
+        Where to write the flow: .flo, .png (KITTI's 16 bits, ±512 px), .pfm, .flo5, .npy or .npz.
     viz
         Where to write a picture of the flow in the Middlebury colours (.png), full colour at the
         95th percentile of the lengths.
+    occlusion
+        Where to write which pixels are hidden in the second image: white if they are (.png).
+    confidence
+        Where to write how far each pixel can be trusted, from black to white (.png).
+    backward
+        Where to write the flow from the second image to the first, in any format for flow.
+    json
+        Where to write window, energy, bound, gap, seconds of each stage and more (.json).
     plot
-        Where to draw the energy and its bound over time (.png, .svg or .pdf); needs the extra
-        'plot'.
+        Where to draw the energy of the joint model and its bound over time (.png, .svg or .pdf);
+        needs the extra 'plot'.
+    preset
+        'fast', 'balanced', 'accurate', 'paper' (exactly the paper: full resolution, whole pixels,
+        no refinement), or a TOML file that changes one of them.
     window
-        Displacements to look at: D for the square -D/2..D/2-1, or u0,du,v0,dv.
+        Displacements to look at: 'auto', D for the square -D/2..D/2-1, or u0,du,v0,dv; in pixels.
+    scale
+        Match in images reduced by this power of two, instead of what the preset says.
     model
-        'joint', or 'local': each pixel on its own, the winner takes all; quicker and much worse.
-    descriptor
-        What the pixels are compared by: the name of a shipped model, a file (.onnx, .safetensors),
-        or 'pairs', the hand-crafted descriptor.
+        What pixels are compared by, instead of what the preset says: the name of a shipped model,
+        a file (.onnx, .safetensors), or 'pairs', the hand-crafted descriptor.
     crf_file
-        Parameters of the joint model in a TOML file, as 'hamflow fit-crf' writes them; they come
-        before those given as options.
-    crf_config
-        Parameters of the joint model.
+        Parameters of the joint model in a TOML file, as 'hamflow fit-crf' writes them.
     """
-    win = parse_window(window)
-    config = crf_config if crf_file is None else crf_config.updated(crf_file)
-    _check_outputs(output, viz, plot, model)
-    describe = load_model(descriptor).bits
-    first, second = read_image(image0), read_image(image1)
-    console = Console(soft_wrap=True, markup=False)
-    start = time.perf_counter()
-    if model == "local":
-        flow, said = local_flow(first, second, win, describe=describe), ""
-        history: tuple[crf.CrfStep, ...] = ()
-    else:
-        result = _solve(first, second, win, config, describe)
-        flow, history = result.flow, result.history
-        said = f", duality gap {result.gap:.2%} after {len(history)} iterations"
-    seconds = time.perf_counter() - start
-    write_flow(output, flow)
-    if viz is not None:
-        # Single pixels that matched far away would set the scale and wash all others out.
-        longest = float(np.percentile(np.linalg.norm(flow, axis=2), 95))
-        write_image(viz, flow_to_color(flow, max_flow=max(1.0, longest)))
+    config = preset_config(preset)
+    if crf_file is not None:
+        config = replace(config, crf=config.crf.updated(crf_file))
+    named = {"--occlusion": occlusion, "--confidence": confidence, "--backward": backward}
+    if not config.both:
+        for option, path in named.items():
+            if path is not None:
+                raise InputError(
+                    f"{option} needs both directions, but the preset {preset} computes one; choose "
+                    "another, or set both = true in a TOML file."
+                )
+    outputs = {"--output": output, "--viz": viz, "--json": json, "--plot": plot, **named}
+    _check_outputs(outputs, {"image0": image0, "image1": image1})
+    estimator = Estimator(config, window=parse_auto_window(window), scale=scale, model=model)
+
+    frames = estimator.frame(image0, "image0"), estimator.frame(image1, "image1")
+    with stage_progress() as progress:
+        result, matched = estimator.between(*frames, progress=progress)
+    write_flow(output, result.flow)
+    _write_pictures(result, viz, occlusion, confidence)
+    if backward is not None and result.backward is not None:
+        write_flow(backward, result.backward)
+    if json is not None:
+        with atomic_write(json) as file:
+            file.write((json_module.dumps(result.summary(), indent=2) + "\n").encode())
     if plot is not None:
-        crf.plot_convergence(history, plot)
-    height, width = flow.shape[:2]
-    console.print(
-        f"{width}×{height} pixels, {win.du}×{win.dv} displacements, {seconds:.2f} s{said}: "
+        crf.plot_convergence(matched.directions[0].solution.history, plot)
+    height, width = result.flow.shape[:2]
+    Console(soft_wrap=True, markup=False).print(
+        f"{width}×{height} pixels, {result.window.du}×{result.window.dv} displacements at scale "
+        f"1/{result.scale}, {sum(result.timings.values()):.2f} s, duality gap {result.gap:.2%}: "
         f"{output}",
         highlight=False,
     )
 
 
-def _check_outputs(output: Path, viz: Path | None, plot: Path | None, model: str) -> None:
+def _check_outputs(outputs: dict[str, Path | None], inputs: dict[str, Path | None]) -> None:
     """Complain before the work, not after it."""
-    check_flow_path(output)
+    checks = {
+        "--output": check_flow_path,
+        "--backward": check_flow_path,
+        "--viz": check_image_path,
+        "--occlusion": check_image_path,
+        "--confidence": check_image_path,
+        "--json": check_writable,
+        "--plot": check_plot,
+    }
+    for option, path in outputs.items():
+        if path is not None:
+            checks[option](path)
+    check_distinct(inputs, outputs)
+
+
+def _write_pictures(
+    result: FlowResult, viz: Path | None, occlusion: Path | None, confidence: Path | None
+) -> None:
     if viz is not None:
-        check_image_path(viz)
-    if plot is not None:
-        if model == "local":
-            raise InputError("--plot shows the joint model; leave --model local away.")
-        check_plot(plot)
-    named = {"--output": output, "--viz": viz, "--plot": plot}
-    seen: dict[Path, str] = {}
-    for option, path in named.items():
-        if path is None:
-            continue
-        if path.resolve() in seen:
-            raise InputError(
-                f"{option} and {seen[path.resolve()]} are the same file, {path}; name two."
-            )
-        seen[path.resolve()] = option
-
-
-def _solve(
-    first: NDArray[np.generic],
-    second: NDArray[np.generic],
-    win: Window,
-    config: crf.CrfConfig,
-    describe: Describe,
-) -> crf.CrfResult:
-    if first.shape[:2] != second.shape[:2]:
-        sizes = ["×".join(str(n) for n in image.shape[1::-1]) for image in (first, second)]
-        raise InputError(
-            f"The two images must have one size, but are {sizes[0]} and {sizes[1]} "
-            "(width × height)."
-        )
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[gap]}"),
-        TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("descriptors", total=config.outer, gap="")
-        bits0, bits1 = describe(first), describe(second)
-        bar.update(task, description="joint model")
-
-        def progress(step: crf.CrfStep) -> None:
-            bar.update(task, completed=step.iteration, gap=f"gap {step.gap:.2%}")
-
-        return crf.solve(
-            bits0=bits0, bits1=bits1, image=first, window=win, config=config, callback=progress
-        )
+        # A few fast pixels would set the scale and wash all others out.
+        longest = float(np.percentile(np.linalg.norm(result.flow, axis=2), 95))
+        write_image(viz, flow_to_color(result.flow, max_flow=max(1.0, longest)))
+    if occlusion is not None and result.occlusion is not None:
+        write_image(occlusion, result.occlusion.astype(np.uint8) * np.uint8(255))
+    if confidence is not None and result.confidence is not None:
+        write_image(confidence, np.rint(255 * result.confidence).astype(np.uint8))

@@ -67,7 +67,9 @@ def occluded(flow: Flow, backward: Flow) -> NDArray[np.bool_]:
     (H, W) array of bool
     """
     distance = disagreement(flow, backward)
-    fetched = warp(as_flow(backward), as_flow(flow))
-    lengths = np.square(flow).sum(axis=2) + np.square(fetched).sum(axis=2)
-    hidden: NDArray[np.bool_] = np.square(distance) > _RELATIVE * lengths + _ABSOLUTE
-    return hidden
+    there = as_flow(flow)
+    fetched = warp(as_flow(backward), there)
+    lengths = np.square(there).sum(axis=2) + np.square(fetched).sum(axis=2)
+    # Unknown flow compares with nothing.
+    visible: NDArray[np.bool_] = np.square(distance) <= _RELATIVE * lengths + _ABSOLUTE
+    return ~visible | np.isinf(distance)

@@ -106,6 +106,13 @@ def fill(
     """
     config = config or FillConfig()
     height, width = image.shape[:2]
+    if flow.shape != (height, width, 2) or trusted.shape != (height, width):
+        raise InputError(
+            "image, flow and trusted must have one height and width, but have the shapes "
+            f"{image.shape}, {flow.shape} and {trusted.shape}."
+        )
+    if not np.isfinite(image).all():
+        raise InputError("image must be finite.")
     matches = _matches(flow, _trusted(trusted, config.smallest), config.cell)
     # Sums over channels, as if there were always three of them.
     right, down = (np.float32(config.step) + 3 * c for c in contrasts(gaussian(image, config.blur)))

@@ -1,0 +1,62 @@
+"""OpenCV's dense optical flow, to compare with; needs the extra 'peers'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.errors import InputError
+
+Image = NDArray[np.uint8]
+Flow = NDArray[np.float32]
+Method = Callable[[Image, Image], Flow]
+
+
+def opencv_methods() -> dict[str, Method]:
+    """Return OpenCV's methods by name; each takes two RGB images (uint8) and returns the flow.
+
+    Raises
+    ------
+    InputError
+        If OpenCV with its contributed modules is not installed.
+    """
+    try:
+        import cv2  # noqa: PLC0415  (an extra)
+
+        cv2.optflow.createOptFlow_DeepFlow  # noqa: B018  (is it the build with these modules?)
+    except (ImportError, AttributeError):
+        raise InputError(
+            "OpenCV's contributed modules are missing; pip install 'hamflow[peers]'."
+        ) from None
+
+    def grey(make: Callable[[], Any]) -> Method:
+        def method(first: Image, second: Image) -> Flow:
+            images = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (first, second))
+            return np.asarray(make().calc(*images, None), np.float32)
+
+        return method
+
+    def colour(make: Callable[[], Any]) -> Method:
+        def method(first: Image, second: Image) -> Flow:
+            images = (np.ascontiguousarray(image[..., ::-1]) for image in (first, second))
+            return np.asarray(make().calc(*images, None), np.float32)
+
+        return method
+
+    def rlof() -> Any:
+        peer = cv2.optflow.createOptFlow_DenseRLOF()
+        peer.setInterpolation(cv2.optflow.INTERP_RIC)
+        return peer
+
+    medium = cv2.DISOPTICAL_FLOW_PRESET_MEDIUM
+    return {
+        "DIS medium": grey(lambda: cv2.DISOpticalFlow_create(medium)),
+        "Farneback": grey(cv2.optflow.createOptFlow_Farneback),
+        "DeepFlow": grey(cv2.optflow.createOptFlow_DeepFlow),
+        "PCAFlow": grey(cv2.optflow.createOptFlow_PCAFlow),
+        "SparseToDense": grey(cv2.optflow.createOptFlow_SparseToDense),
+        "RLOF RIC": colour(rlof),
+    }
