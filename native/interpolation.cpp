@@ -54,12 +54,19 @@ class Interpolator {
         parallel_for(blocks(), [&](int block) {
             for_block(block, [&](int s) { models_[s] = fitted(s, start(s)); });
         });
+        // A model that was refused once is refused for ever, as a seed's own only gets better: only
+        // what has changed in the round before needs to be looked at.
         std::vector<Affine> next(models_.size());
+        std::vector<unsigned char> changed(models_.size(), 1), changes(models_.size());
         for (int round = 0; round < p_.rounds; ++round) {
             parallel_for(blocks(), [&](int block) {
-                for_block(block, [&](int s) { next[s] = improved(s); });
+                for_block(block, [&](int s) {
+                    next[s] = models_[s];
+                    changes[s] = improve(s, changed, next[s]);
+                });
             });
             models_.swap(next);
+            changed.swap(changes);
         }
         parallel_for(p_.h, [&](int y) { paint_row(y); });
     }
@@ -254,19 +261,22 @@ class Interpolator {
         return a;
     }
 
-    // Of its own model and those of the seeds around, what fits best here, fitted anew.
-    Affine improved(int seed) const {
-        Affine best = models_[seed];
-        float least = cost(seed, best);
-        bool changed = false;
+    // Replaces its own model by the one around that fits best here, fitted anew; whether it did.
+    bool improve(int seed, const std::vector<unsigned char>& changed, Affine& own) const {
+        bool better = false;
+        float least = -1;  // what the model so far costs, once it is needed
         for (std::size_t k = first_[seed]; k < first_[seed + 1]; ++k) {
+            if (!changed[to_[k]]) continue;
+            if (least < 0) least = cost(seed, own);
             const Affine& other = models_[to_[k]];
             const float c = cost(seed, other);
-            if (c < least) least = c, best = other, changed = true;
+            if (c < least) least = c, own = other, better = true;
         }
-        if (!changed) return best;
-        const Affine again = fitted(seed, best);
-        return cost(seed, again) < least ? again : best;
+        if (better) {
+            const Affine again = fitted(seed, own);
+            if (cost(seed, again) < least) own = again;
+        }
+        return better;
     }
 
     void paint_row(int y) {

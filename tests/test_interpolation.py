@@ -430,7 +430,7 @@ def test_small_regions_are_not_trusted() -> None:
     assert np.allclose(fill(image, flow, trusted, FillConfig(smallest=26))[0], 9, atol=0.01)
     # ... and if nothing is trusted, everything is.
     trusted[:] = False
-    assert not fill(image, flow, trusted)[0][:, :20].any()
+    assert abs(fill(image, flow, trusted)[0][:, :20]).max() < 0.01
 
 
 @pytest.mark.parametrize("cell", [1, 2, 3, 5])

@@ -19,6 +19,7 @@ from hamflow.cli.fit_crf import fit_crf
 from hamflow.cli.pair import pair
 from hamflow.cli.synth import synth
 from hamflow.cli.train import train_command
+from hamflow.cli.video import video
 from hamflow.cli.viz import viz
 from hamflow.cli.warp import warp_image
 
@@ -27,6 +28,7 @@ def build_app(args: Sequence[str]) -> SubcommandApp:
     """Return the tree of commands; some take their defaults from a file that `args` name."""
     app = SubcommandApp()
     app.command(name="pair")(pair)
+    app.command(name="video")(video)
     app.command(name="viz")(viz)
     app.command(name="warp")(warp_image)
     app.command(name="convert")(convert)

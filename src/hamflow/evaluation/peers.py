@@ -47,7 +47,7 @@ def opencv_methods() -> dict[str, Method]:
         return method
 
     def rlof() -> Any:
-        peer = cv2.optflow.createOptFlow_DenseRLOF()
+        peer = cv2.optflow.DenseRLOFOpticalFlow_create()
         peer.setInterpolation(cv2.optflow.INTERP_RIC)
         return peer
 

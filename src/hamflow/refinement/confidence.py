@@ -13,8 +13,8 @@ NAMES = ("disagreement", "distance", "residual")
 # Logarithm of the expected error (plus a tenth of a pixel) as a linear function of the logarithms
 # of what is known, fitted to rendered scenes: benchmarks/confidence.py.
 _FLOOR = 0.1
-_CONSTANT = -0.5
-_WEIGHTS = {"disagreement": 0.45, "distance": 0.15, "residual": 0.25}
+_CONSTANT = 0.549
+_WEIGHTS = {"disagreement": 0.394, "distance": 0.256, "residual": 0.073}
 _MOST = 100.0  # pixels: beyond that, lost is lost
 
 

@@ -1,0 +1,161 @@
+"""Decoding of video files by FFmpeg, which needs the package av (PyAV), of the extra ``video``.
+
+FFmpeg can do far more than decode a file: follow playlists, fetch addresses, read devices. Here it
+may not: only the local file is opened, and only as one of the containers that are listed below.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import os
+import re
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from hamflow.errors import FileError
+from hamflow.io._frames import Frames, Pass, Pixels, file_identity
+from hamflow.io._reading import MAX_PIXELS, check_size, open_regular, reason
+
+_READABLE = (
+    "asf,avi,flv,gif,h264,hevc,ivf,m4v,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpeg,mpegts,mxf,ogg,"
+    "yuv4mpegpipe"
+)
+
+
+def require_av(path: str | os.PathLike[str]) -> Any:
+    """Return the package av, or raise a FileError that says how to get it."""
+    try:
+        import av  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise FileError(
+            f"{os.fspath(path)}: is to be a video file, which needs the package av: "
+            "pip install 'hamflow[video]'."
+        ) from None
+    return av
+
+
+class Video(Frames):
+    """The first stream of pictures in a file."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = os.fspath(path)
+        first = _VideoPass(self.name)
+        self.count = first.stream.frames or None
+        self.fps = first.stream.average_rate or None
+        first.close()
+        # Names that sort well everywhere, also if it is not known how many there are.
+        self._digits = max(4, len(str(self.count or 999_999)))
+
+    def name_of(self, index: int) -> str:
+        return f"frame_{index + 1:0{self._digits}}"
+
+    def has_name(self, name: str) -> bool:
+        return re.fullmatch(rf"frame_[0-9]{{{self._digits},}}", name) is not None
+
+    def identity(self) -> dict[str, str | int]:
+        return file_identity(self.name)
+
+    def open_pass(self) -> Pass:
+        return _VideoPass(self.name)
+
+
+class _VideoPass(Pass):
+    def __init__(self, name: str) -> None:
+        open_regular(name).close()
+        self._av = av = require_av(name)
+        self._name = name
+        try:
+            # By its name, not as the open file: an exception in a callback of FFmpeg, such as
+            # Ctrl-C's, would get lost. With "file:", a colon in the name means nothing.
+            self._container = av.open(
+                f"file:{name}",
+                options={"protocol_whitelist": "file", "format_whitelist": _READABLE},
+                metadata_errors="replace",
+            )
+        except (av.FFmpegError, ValueError) as error:
+            raise FileError(
+                f"{name}: is not a video that Hamflow reads, or is damaged ({av_reason(error)}); "
+                "convert it to .mp4, or its frames to images in a folder."
+            ) from error
+        if not self._container.streams.video:
+            self._container.close()
+            raise FileError(f"{name}: holds no pictures, only other streams; give a video.")
+        self.stream = self._container.streams.video[0]
+        self.stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
+        self._packets = self._container.demux(self.stream)
+        self._decoded: deque[Any] = deque()
+        # When the frames would be shown whose packets could not be decoded, the earliest first.
+        self._lost: list[float] = []
+        self._number = 0
+        self._ended = False
+        self._broke_off: Exception | None = None
+
+    def step(self, read: bool) -> Pixels | None:
+        frame = self._next_frame()
+        if not read:
+            return None
+        check_size(self._name, frame.width, frame.height)
+        try:
+            deep = any(component.bits > 8 for component in frame.format.components)
+            pixels = frame.to_ndarray(format="rgb48le" if deep else "rgb24")
+        except (self._av.FFmpegError, ValueError) as error:
+            raise self._damaged(av_reason(error)) from error
+        upright: Pixels = np.ascontiguousarray(np.rot90(pixels, round(frame.rotation / 90)))
+        return upright
+
+    def _next_frame(self) -> Any:
+        while not self._decoded and not self._ended:
+            self._decode()
+        self._number += 1
+        # Packets come in another order than frames are shown: a lost one counts in its place.
+        if self._lost:
+            shown = self._decoded[0].pts if self._decoded else None
+            if shown is None or self._lost[0] < shown:
+                heapq.heappop(self._lost)
+                raise self._damaged("its data are damaged")
+        if self._decoded:
+            frame = self._decoded.popleft()
+            if frame.is_corrupt:
+                raise self._damaged("its data are incomplete")
+            return frame
+        if self._broke_off is not None:
+            error, self._broke_off = self._broke_off, None
+            raise self._damaged(f"the file breaks off: {av_reason(error)}") from error
+        raise StopIteration
+
+    def _decode(self) -> None:
+        try:
+            packet = next(self._packets, None)
+            if packet is None:
+                self._ended = True
+                return
+        except self._av.FFmpegError as error:
+            # The decoder may still hold frames from before.
+            self._broke_off, self._ended = error, True
+            with suppress(self._av.FFmpegError):
+                self._decoded.extend(self.stream.codec_context.decode(None))
+            return
+        try:
+            self._decoded.extend(packet.decode())
+        except self._av.FFmpegError:
+            heapq.heappush(self._lost, -math.inf if packet.pts is None else packet.pts)
+
+    def _damaged(self, why: str) -> FileError:
+        return FileError(
+            f"{self._name}: frame {self._number} cannot be decoded ({why}); get the video again, "
+            "or leave that frame out."
+        )
+
+    def close(self) -> None:
+        self._decoded.clear()
+        self._ended = True
+        self._container.close()
+
+
+def av_reason(error: Exception) -> str:
+    """Return what FFmpeg says, without its number and the name of its function."""
+    return getattr(error, "strerror", None) or reason(error)

@@ -1,0 +1,262 @@
+"""What video files and folders of images have in common, and the folders."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path, PurePath
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.errors import FileError, InputError
+from hamflow.io.images import read_image
+
+Pixels = NDArray[np.uint8] | NDArray[np.uint16]
+
+IMAGE_SUFFIXES = (
+    ".bmp",
+    ".jpeg",
+    ".jpg",
+    ".pgm",
+    ".png",
+    ".pnm",
+    ".ppm",
+    ".tif",
+    ".tiff",
+    ".webp",
+)
+"""What counts as a frame in a folder; upper case as well."""
+
+
+class FrameImage(NamedTuple):
+    """One frame: its number from 0, its name, and its pixels, (H, W, 3) of uint8 or uint16."""
+
+    position: int  # not "index", which is a method of tuples
+    name: str
+    image: Pixels
+
+
+class Pass(ABC):
+    """One passage over all frames."""
+
+    @abstractmethod
+    def step(self, read: bool) -> Pixels | None:
+        """Go to the next frame and return its pixels, if they are to be read.
+
+        Raises StopIteration at the end, and FileError for a frame that is damaged; the next call
+        then goes on behind it.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what is open."""
+
+
+class FrameReader(Iterator[FrameImage]):
+    """Goes over chosen frames, holding none; made by `Frames.read`.
+
+    A damaged frame raises a FileError when it is reached, and the next ``next`` goes on behind it.
+    Frames that are not chosen are passed over, damaged or not.
+
+    Attributes
+    ----------
+    index : int
+        How many frames of all are behind; after the last one this is their number.
+    """
+
+    def __init__(self, frames: Frames, start: int, stop: int | None, step: int) -> None:
+        if start < 0 or step < 1:
+            raise InputError("start must be 0 or more and step 1 or more.")
+        self.frames = frames
+        self.index = 0
+        self._target = start
+        self._stop = math.inf if stop is None else stop
+        self._step = step
+        self._pass = frames.open_pass()
+
+    @property
+    def upcoming(self) -> str | None:
+        """Name of the frame that comes next if there is one more; None if there is not."""
+        return self.frames.name_of(self._target) if self._target < self._stop else None
+
+    def __next__(self) -> FrameImage:
+        index, image = self._advance(read=True)
+        assert image is not None
+        name = self.frames.name_of(index)
+        assert name is not None
+        return FrameImage(index, name, image)
+
+    def skip(self) -> None:
+        """Go over the next chosen frame without reading or converting it.
+
+        Raises
+        ------
+        StopIteration
+            If there is none.
+        FileError
+            If it is found to be damaged; images in a folder are not looked at.
+        """
+        self._advance(read=False)
+
+    def _advance(self, read: bool) -> tuple[int, Pixels | None]:
+        if self._target >= self._stop:
+            self.close()
+            raise StopIteration
+        while self.index < self._target:
+            # Nobody asked for these.
+            with suppress(FileError):
+                self._step_over(read=False)
+        self._target += self._step
+        index = self.index
+        return index, self._step_over(read)
+
+    def _step_over(self, read: bool) -> Pixels | None:
+        try:
+            image = self._pass.step(read)
+        except StopIteration:
+            self.close()
+            raise
+        except FileError:
+            self.index += 1
+            raise
+        self.index += 1
+        return image
+
+    def close(self) -> None:
+        """Close the file; also done at the end of the frames."""
+        self._pass.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Frames(ABC):
+    """Frames in their order; made by `open_frames`. Each iteration starts from the first.
+
+    Attributes
+    ----------
+    name : str
+        The path.
+    count : int or None
+        How many frames there are, as far as it is known; a video may announce a wrong number.
+    fps : Fraction or None
+        Frames per second; None for a folder, and where a video does not say.
+    """
+
+    name: str
+    count: int | None = None
+    fps: Fraction | None = None
+
+    def read(self, start: int = 0, stop: int | None = None, step: int = 1) -> FrameReader:
+        """Return an iterator over the frames `start`, `start` + `step`, ... before `stop`."""
+        return FrameReader(self, start, stop, step)
+
+    def __iter__(self) -> FrameReader:
+        return self.read()
+
+    @abstractmethod
+    def name_of(self, index: int) -> str | None:
+        """Return the name that a frame has; None if it is known that there is no such frame."""
+
+    @abstractmethod
+    def has_name(self, name: str) -> bool:
+        """Say whether some frame could have this name."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, str | int]:
+        """Return what is different for other frames: name, size and time of change."""
+
+    @abstractmethod
+    def open_pass(self) -> Pass:
+        """Begin at the first frame."""
+
+
+class Folder(Frames):
+    """The images of a folder, in the natural order of their names."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = os.fspath(path)
+        try:
+            with os.scandir(path) as entries:
+                found = [entry.name for entry in entries if entry.is_file()]
+        except OSError as error:
+            raise FileError(
+                f"{self.name}: cannot be listed ({error.strerror}); check its permissions."
+            ) from error
+        names = (n for n in found if PurePath(n).suffix.lower() in IMAGE_SUFFIXES)
+        self._files = sorted((n for n in names if not n.startswith(".")), key=natural_key)
+        if not self._files:
+            raise FileError(
+                f"{self.name}: holds no images, that is files ending in one of "
+                f"{', '.join(IMAGE_SUFFIXES)}."
+            )
+        self._names: dict[str, str] = {}
+        for file in self._files:
+            other = self._names.setdefault(PurePath(file).stem, file)
+            if other != file:
+                raise FileError(
+                    f"{self.name}: {other} and {file} would be one frame by their names; remove or "
+                    "rename one of them."
+                )
+        self.count = len(self._files)
+
+    def name_of(self, index: int) -> str | None:
+        return PurePath(self._files[index]).stem if index < len(self._files) else None
+
+    def has_name(self, name: str) -> bool:
+        return name in self._names
+
+    def identity(self) -> dict[str, str | int]:
+        # Not all files: one that was broken may have been mended, and more may have come.
+        first = file_identity(Path(self.name, self._files[0]))
+        return {"folder": Path(self.name).resolve().name, **first}
+
+    def open_pass(self) -> Pass:
+        return FolderPass([os.path.join(self.name, file) for file in self._files])
+
+
+class FolderPass(Pass):
+    """Reads one file after the other."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self._paths = iter(enumerate(paths, 1))
+
+    def step(self, read: bool) -> Pixels | None:
+        number, path = next(self._paths)
+        if not read:
+            return None
+        try:
+            return read_image(path)
+        except FileError as error:
+            sentence = str(error).removeprefix(f"{path}: ")
+            raise FileError(f"{path}: frame {number}: {sentence}") from error
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+def file_identity(path: str | os.PathLike[str]) -> dict[str, str | int]:
+    """Return name, size and time of change of a file."""
+    status = os.stat(path)
+    return {
+        "name": PurePath(path).name,
+        "bytes": status.st_size,
+        "modified": status.st_mtime_ns,
+    }
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Return what to sort names by so that numbers in them count as numbers."""
+    parts = re.split(r"([0-9]+)", name)
+    key = [(0, int(p), "") if k % 2 else (1, 0, p.casefold()) for k, p in enumerate(parts)]
+    return key, name
