@@ -55,12 +55,26 @@ def test_leaving_the_image() -> None:
     assert (distance == np.where(outside, np.inf, 0)).all()
 
 
+@pytest.mark.parametrize(("distance", "hidden"), [(1e-6, False), (0.45, False), (0.55, True)])
+def test_half_a_pixel_beyond_the_border_is_not_outside(distance: float, hidden: bool) -> None:
+    """The outermost pixels of a scene at rest are not hidden because of some rounding."""
+    for u, v in ((-distance, 0), (distance, 0), (0, -distance), (0, distance)):
+        flow = constant(u, v)
+        seen = ~occluded(flow, -flow)
+        assert seen.all() != hidden
+        assert seen[1:-1, 1:-1].all()
+        apart = disagreement(flow, -flow)
+        assert (np.isinf(apart) == ~seen).all()
+        assert abs(apart[seen]).max() < 1e-6
+
+
 def test_between_pixels() -> None:
     """The way back starts where the way there ends, between four pixels."""
     backward = constant(0, 0)
     backward[..., 0] = -0.1 * np.arange(W)
     distance = disagreement(constant(0.5, 0), backward)
     assert np.allclose(distance[:, :-1], abs(0.5 - 0.1 * (np.arange(W - 1) + 0.5)), atol=1e-6)
+    assert np.allclose(distance[:, -1], 0.1 * (W - 1) - 0.5, atol=1e-6)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.5, 1.0, 2.0])

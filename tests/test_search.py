@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -48,7 +49,7 @@ def small_sides(shape: tuple[int, int], factor: int) -> tuple[int, int]:
 def test_factors(shape: tuple[int, int], pixels: int, levels: int) -> None:
     factors = plan_factors(shape, replace(CONFIG, matching_pixels=pixels, levels=levels))
     assert 1 <= len(factors) <= levels
-    assert all(coarse == 2 * fine for coarse, fine in zip(factors, factors[1:], strict=False))
+    assert all(coarse == 2 * fine for coarse, fine in itertools.pairwise(factors))
     finest = factors[-1]
     height, width = small_sides(shape, finest)
     assert height * width <= pixels
@@ -191,7 +192,7 @@ def needed(window: Window, pixels: int) -> float:
     return 7 * 2 * pixels * (window.du + window.dv) / 1e9
 
 
-@pytest.mark.parametrize("memory", [100, 0.01, 0.005, 0.002, 0.001, 0.0005])
+@pytest.mark.parametrize("memory", [100, 0.02, 0.01, 0.005, 0.002])
 @pytest.mark.parametrize(("u", "v"), [(60, 20), (5, 40), (70, 70)])
 def test_memory(memory: float, u: int, v: int) -> None:
     found = direction(ramp(50, 60, u, v))

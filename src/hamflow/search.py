@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,9 @@ def match(
     factors = plan_factors(frames[0].shape, config)
     if previous is not None and window is None and previous.factor == factors[-1]:
         windows = [_window_around(d, config, 1, _MARGIN_OF_PREVIOUS) for d in previous.directions]
-        narrow = _match_at(factors[-1], frames, config, windows, clock)
+        # Motion goes on: labels of the pair before are a candidate, and one iteration less will do.
+        hurried = replace(config, crf=replace(config.crf, outer=max(1, config.crf.outer - 1)))
+        narrow = _match_at(factors[-1], frames, hurried, windows, clock, candidates=previous)
         # Otherwise a cut, or something fast came into the picture: look everywhere.
         if narrow.trusted_share >= _KEPT * previous.trusted_share:
             return narrow
@@ -143,6 +145,7 @@ def _match_at(
     clock: Clock,
     *,
     coarser: Matched | None = None,
+    candidates: Matched | None = None,
 ) -> Matched:
     done = 0.1 if coarser is None else 0.3
     with clock.stage("descriptors", done):
@@ -159,6 +162,7 @@ def _match_at(
                     image=images[start],
                     window=window,
                     config=config.crf,
+                    initial_labels=_labels(candidates, start, window),
                 )
             )
     with clock.stage("filling", done + 0.25):
@@ -176,6 +180,17 @@ def _match_at(
             for flow, mask, image, solution in zip(flows, trusted, images, solutions, strict=False)
         ]
     return Matched(directions, factor)
+
+
+def _labels(
+    candidates: Matched | None, direction: int, window: Window
+) -> tuple[NDArray[np.int16], NDArray[np.int16]] | None:
+    if candidates is None:
+        return None
+    flow = np.rint(candidates.directions[direction].filled)
+    u = (flow[..., 0] - window.u0).clip(0, window.du - 1)
+    v = (flow[..., 1] - window.v0).clip(0, window.dv - 1)
+    return u.astype(np.int16), v.astype(np.int16)
 
 
 def _near(flow: Flow, coarse: Flow, most: float) -> NDArray[np.bool_]:

@@ -97,7 +97,7 @@ def flow_sequence(
         except FileError as error:
             if broken is None:
                 raise
-            broken(error)
+            broken(error.with_traceback(None))  # whose variables would keep the frame
             first, before, before_known, state = None, None, True, None
             continue
         if before is not None and before_known:

@@ -30,18 +30,9 @@ def disagreement(flow: Flow, backward: Flow) -> NDArray[np.float32]:
     Returns
     -------
     (H, W) array of float32
-        In pixels; infinite where the flow leaves the image.
+        In pixels; infinite where the flow leaves the image by more than half a pixel.
     """
-    there, back = as_flow(flow), as_flow(backward, "backward")
-    if there.shape != back.shape:
-        raise InputError(
-            f"flow and backward must have the same shape, not {there.shape} and {back.shape}."
-        )
-    fetched, inside = warp(back, there, return_mask=True)
-    apart = there + fetched
-    distance: NDArray[np.float32] = np.hypot(apart[..., 0], apart[..., 1]).astype(np.float32)
-    distance[~inside] = np.inf
-    return distance
+    return _distance(*_there_and_back(flow, backward))
 
 
 def consistent(flow: Flow, backward: Flow, tolerance: float = 1.0) -> NDArray[np.bool_]:
@@ -54,8 +45,8 @@ def consistent(flow: Flow, backward: Flow, tolerance: float = 1.0) -> NDArray[np
 def occluded(flow: Flow, backward: Flow) -> NDArray[np.bool_]:
     """Return which pixels of the first image are not to be seen in the second.
 
-    Where the flow leaves the image, and where the way back ends elsewhere: farther away than a
-    tenth of the lengths and half a pixel explain.
+    Where the flow leaves the image by more than half a pixel, and where the way back ends
+    elsewhere: farther away than a tenth of the lengths and half a pixel explain.
 
     Parameters
     ----------
@@ -66,10 +57,34 @@ def occluded(flow: Flow, backward: Flow) -> NDArray[np.bool_]:
     -------
     (H, W) array of bool
     """
-    distance = disagreement(flow, backward)
-    there = as_flow(flow)
-    fetched = warp(as_flow(backward), there)
+    there, fetched, inside = _there_and_back(flow, backward)
+    distance = _distance(there, fetched, inside)
     lengths = np.square(there).sum(axis=2) + np.square(fetched).sum(axis=2)
     # Unknown flow compares with nothing.
     visible: NDArray[np.bool_] = np.square(distance) <= _RELATIVE * lengths + _ABSOLUTE
-    return ~visible | np.isinf(distance)
+    return ~(visible & inside)
+
+
+def _there_and_back(flow: Flow, backward: Flow) -> tuple[Flow, Flow, NDArray[np.bool_]]:
+    """Return the flow, the backward flow where it leads to, and where that is inside."""
+    there, back = as_flow(flow), as_flow(backward, "backward")
+    if there.shape != back.shape:
+        raise InputError(
+            f"flow and backward must have the same shape, not {there.shape} and {back.shape}."
+        )
+    # A pixel reaches half a pixel from its centre: the outermost ones at rest must not be outside
+    # for some rounding.
+    target = there.copy()
+    for k, side in enumerate(there.shape[1::-1]):
+        place = np.arange(side, dtype=there.dtype).reshape((-1,) if k == 0 else (-1, 1))
+        inner = target[..., k].clip(-place, side - 1 - place)
+        near = np.abs(target[..., k] - inner) <= 0.5
+        target[..., k][near] = inner[near]
+    return there, *warp(back, target, return_mask=True)
+
+
+def _distance(there: Flow, fetched: Flow, inside: NDArray[np.bool_]) -> NDArray[np.float32]:
+    apart = there + fetched
+    distance: NDArray[np.float32] = np.hypot(apart[..., 0], apart[..., 1]).astype(np.float32)
+    distance[~inside] = np.inf
+    return distance

@@ -1,0 +1,450 @@
+"""The whole route, from two images to a flow and what is known about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import hamflow
+from _problems import same_bytes, with_threads
+from hamflow import Estimator, EstimatorConfig, FlowResult, InputError, Window
+from hamflow.config import PRESETS
+from hamflow.refinement import FillConfig, VariationalConfig
+
+Array = NDArray[Any]
+
+# Quick, for what does not depend on the presets' parameters.
+SMALL = EstimatorConfig(
+    model="pairs",
+    fill=FillConfig(neighbours=20, rounds=2),
+    variational=VariationalConfig(warps=3, sweeps=8),
+)
+STAGES = ["descriptors", "joint model", "filling", "refinement"]
+
+
+@cache
+def texture(height: int, width: int, seed: int = 0) -> Array:
+    """Blobs of a few pixels, uint8."""
+    image = np.random.default_rng(seed).random((height, width, 3))
+    for axis in (0, 1) * 3:
+        image = (image + np.roll(image, 1, axis) + np.roll(image, -1, axis)) / 3
+    low, high = image.min(), image.max()
+    return np.rint((image - low) / (high - low) * 255).astype(np.uint8)
+
+
+@cache
+def shifted(u: int, v: int, height: int = 60, width: int = 80) -> tuple[Array, Array]:
+    """Two cut-outs of a texture; everything moves by (u, v)."""
+    rows, columns = abs(v), abs(u)
+    scene = texture(height + 2 * rows, width + 2 * columns)
+    first = scene[rows : rows + height, columns : columns + width]
+    second = scene[rows - v : rows - v + height, columns - u : columns - u + width]
+    return np.ascontiguousarray(first), np.ascontiguousarray(second)
+
+
+def error(flow: Array, u: float, v: float, margin: int = 12) -> float:
+    """Largest error at some distance from the border."""
+    inner = flow[margin:-margin, margin:-margin]
+    return float(np.hypot(inner[..., 0] - u, inner[..., 1] - v).max())
+
+
+def estimate(*images: Any, **options: Any) -> FlowResult:
+    return hamflow.estimate(*images, **({"preset": SMALL} | options))
+
+
+@cache
+def usual() -> FlowResult:
+    """A result to look at from all sides."""
+    return estimate(*shifted(5, -3))
+
+
+# --- motions that are known ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_nothing_moves(preset: str) -> None:
+    image = texture(40, 50)
+    result = hamflow.estimate(image, image, preset=preset)
+    assert not result.flow.any()
+    if preset == "paper":
+        return
+    assert result.backward is not None
+    assert result.occlusion is not None
+    assert not result.backward.any()
+    assert not result.occlusion.any()
+
+
+@pytest.mark.parametrize("preset", ["fast", "balanced", "accurate"])
+def test_a_shift(preset: str) -> None:
+    result = hamflow.estimate(*shifted(5, -3), preset=preset, model="pairs")
+    assert error(result.flow, 5, -3) < 0.05
+    assert result.backward is not None
+    assert error(result.backward, -5, 3) < 0.05
+
+
+def test_a_shift_by_the_paper() -> None:
+    result = estimate(*shifted(5, -3), preset="paper", model="pairs", window=16)
+    assert error(result.flow, 5, -3) == 0
+    assert result.window == Window.square(16)
+    assert result.scale == 1
+    assert result.backward is None
+    assert result.occlusion is None
+    assert result.confidence is None
+    assert result.flow.dtype == np.float32
+
+
+def test_a_fraction_of_a_pixel() -> None:
+    """Reducing a shift by an odd number gives one that ends in a half."""
+    first, second = (image.astype(float) for image in shifted(7, 4, 120, 160))
+    halves = [im.reshape(60, 2, 80, 2, 3).mean(axis=(1, 3)) / 255 for im in (first, second)]
+    flow = estimate(*halves).flow
+    assert error(flow, 3.5, 2) < 0.2
+    assert abs(flow - [3.5, 2])[12:-12, 12:-12].mean() < 0.03
+
+
+def test_a_large_displacement() -> None:
+    first, second = shifted(120, 0, 300, 400)
+    flow = hamflow.estimate(first, second, preset="fast", model="pairs").flow
+    overlap = flow[20:-20, 20 : 400 - 120 - 20]
+    assert np.median(np.hypot(*np.moveaxis(overlap - [120, 0], 2, 0))) < 0.05
+    assert np.hypot(*np.moveaxis(overlap - [120, 0], 2, 0)).max() < 0.5
+
+
+def moving_square() -> tuple[Array, Array, Array, Array]:
+    """A bright square on a dark background at rest, where it is, and what it hides."""
+    background, front = texture(80, 110) // 2, 255 - texture(32, 32, 1) // 2
+    frames, places = [], []
+    for left in (30, 42):
+        frame, place = background.copy(), np.zeros((80, 110), np.bool_)
+        frame[25:57, left : left + 32] = front
+        place[25:57, left : left + 32] = True
+        frames.append(frame)
+        places.append(place)
+    return frames[0], frames[1], places[0], places[1] & ~places[0]
+
+
+def test_a_moving_square() -> None:
+    first, second, square, hidden = moving_square()
+    result = hamflow.estimate(first, second, preset="balanced", model="pairs")
+    assert np.median(abs(result.flow[square] - [12, 0])) < 0.05
+    assert np.median(abs(result.flow[~square & ~hidden])) < 0.05
+    assert result.occlusion is not None
+    assert (result.occlusion & hidden).sum() > 0.5 * (result.occlusion | hidden).sum()
+    assert result.confidence is not None
+    assert result.confidence.min() >= 0
+    assert result.confidence.max() <= 1
+    assert result.confidence[hidden].mean() < 0.8 * result.confidence[~hidden].mean()
+
+
+# --- sizes and kinds of images -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1), (3, 50), (50, 3), (1, 60), (51, 49)])
+@pytest.mark.parametrize("preset", ["fast", "balanced", "paper"])
+def test_any_size(shape: tuple[int, int], preset: str) -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 256, (2, *shape, 3), np.uint8)
+    result = hamflow.estimate(first, second, preset=preset, model="pairs")
+    fields = [result.flow, result.backward, result.occlusion, result.confidence]
+    for field in fields[: 1 if preset == "paper" else 4]:
+        assert field is not None
+        assert field.shape[:2] == shape
+        assert np.isfinite(field).all()
+    assert result.flow.dtype == np.float32
+    json.dumps(result.summary(), allow_nan=False)
+
+
+def test_small_images_with_a_network() -> None:
+    image = np.full((1, 1, 3), 7, np.uint8)
+    assert not hamflow.estimate(image, image, preset="fast").flow.any()
+
+
+@pytest.mark.parametrize("scale", [1, 2, 4, 256])
+def test_scales(scale: int) -> None:
+    first, second = shifted(8, -4, 61, 83)  # no multiple of anything
+    result = estimate(first, second, scale=scale)
+    assert result.scale == scale
+    assert result.flow.shape == (61, 83, 2)
+    assert np.isfinite(result.flow).all()
+    if scale < 256:
+        assert np.median(abs(result.flow - [8, -4])) < 0.1
+
+
+def test_kinds_of_numbers() -> None:
+    first, second = shifted(5, -3)
+    expected = usual().flow
+    for other in (
+        [image.astype(np.uint16) * 257 for image in (first, second)],
+        [image / 255 for image in (first, second)],
+        [image.astype(np.float32) / 255 for image in (first, second)],
+        [
+            np.ascontiguousarray(image.transpose(1, 0, 2)).transpose(1, 0, 2)
+            for image in (first, second)
+        ],
+        [image.tolist() for image in ((first / 255), (second / 255))],
+    ):
+        flow = estimate(*other).flow
+        assert abs(flow - expected)[12:-12, 12:-12].max() < 0.02
+
+
+def test_kinds_of_images(tmp_path: Path) -> None:
+    colour = shifted(5, -3)
+    grey = [image[..., 1] for image in colour]
+    alpha = [np.dstack([image, np.arange(4800).reshape(60, 80) % 256]) for image in colour]
+    pictures = [Image.fromarray(image) for image in colour]
+    names = [tmp_path / "0.png", tmp_path / "1.png"]
+    for picture, name in zip(pictures, names, strict=True):
+        picture.save(name)
+    alike = estimate(*grey).flow
+    assert error(alike, 5, -3) < 0.05
+    assert same_bytes(estimate(*(g[..., None] for g in grey)).flow, alike)
+    assert same_bytes(estimate(*(Image.fromarray(g) for g in grey)).flow, alike)
+    for same in (
+        [image.astype(np.uint8) for image in alpha],
+        pictures,
+        [picture.convert("RGBA") for picture in pictures],
+        names,
+        [str(name) for name in names],
+    ):
+        assert same_bytes(estimate(*same).flow, usual().flow)
+
+
+@pytest.mark.parametrize("mode", ["P", "LA", "CMYK", "1", "I;16"])
+def test_modes_of_pictures(mode: str) -> None:
+    """What a picture looks like counts, not the numbers that it is stored as."""
+    grey = mode == "I;16"
+    image = texture(20, 30)[..., 0].astype(np.uint16) * 200 if grey else texture(20, 30)
+    picture = Image.fromarray(image) if grey else Image.fromarray(image).convert(mode)
+    pixels = Estimator(SMALL).frame(picture).pixels
+    if grey:
+        assert np.allclose(pixels, image[..., None] / 65535)
+    else:
+        assert np.allclose(pixels, np.asarray(picture.convert("RGB")) / 255)
+
+
+def test_different_sizes() -> None:
+    first, second = shifted(5, -3)
+    with pytest.raises(InputError, match=r"one size, but are 80×60 and 79×60 \(width × height\)"):
+        estimate(first, second[:, :-1])
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.full((60, 80), np.nan), "must have values from 0 to 1"),
+        (np.full((60, 80), 1.01), "must have values from 0 to 1"),
+        (np.full((60, 80), -0.01), "must have values from 0 to 1"),
+        (np.zeros((60, 80), np.int32), "must be of type uint8, uint16 or floating point"),
+        (np.zeros((60, 80, 2), np.uint8), "must have the shape"),
+        (np.zeros((0, 80), np.uint8), "must have the shape"),
+        (None, "must have the shape"),
+    ],
+)
+def test_bad_images(which: int, bad: Any, message: str) -> None:
+    images: list[Any] = [np.zeros((60, 80), np.uint8)] * 2
+    images[which] = bad
+    with pytest.raises(InputError, match=f"^image{which} {message}"):
+        estimate(*images)
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    with pytest.raises(hamflow.FileError, match=r"none\.png"):
+        estimate(tmp_path / "none.png", tmp_path / "none.png")
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("window", [16, np.int64(16), (-8, 16, -8, 16), Window(-8, 16, -8, 16)])
+def test_windows(window: Any) -> None:
+    result = estimate(*shifted(5, -3), window=window)
+    assert result.window == Window.square(16)
+    assert error(result.flow, 5, -3) < 0.05
+
+
+def test_a_window_that_leaves_out_the_motion() -> None:
+    flow = estimate(*shifted(5, -3), window=(-2, 5, -2, 5), preset="paper", model="pairs").flow
+    assert abs(flow).max() == 2
+
+
+def test_stereo() -> None:
+    result = estimate(*shifted(-9, 0), window=(-20, 21, 0, 1))
+    assert result.window.dv == 1
+    assert error(result.flow, -9, 0) < 0.05
+
+
+@pytest.mark.parametrize("window", ["foo", "", None, 7, 4.0, (1, 2, 3), [1, 2, 3, 4]])
+def test_bad_windows(window: Any) -> None:
+    with pytest.raises(InputError, match=r"[Ww]indow"):
+        Estimator(SMALL, window=window)
+
+
+def test_the_word_for_the_window() -> None:
+    with pytest.raises(InputError, match=r"window must be 'auto', a number D, .* not 'foo'"):
+        Estimator(SMALL, window="foo")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scale", [3, -1, 1.0, "2"])
+def test_bad_scales(scale: Any) -> None:
+    with pytest.raises(InputError, match="scale must be 0 or a power of two"):
+        Estimator(SMALL, scale=scale)
+
+
+@pytest.mark.xfail(strict=True, reason="enlarged_smoothly returns float64")
+def test_without_fractions() -> None:
+    result = estimate(*shifted(6, -4), preset=dataclasses.replace(SMALL, fractions=False, scale=2))
+    assert error(result.flow, 6, -4) < 0.05
+    assert result.flow.dtype == np.float32
+
+
+def test_without_filling() -> None:
+    result = estimate(*shifted(5, -3), preset=dataclasses.replace(SMALL, filling=False))
+    assert error(result.flow, 5, -3) < 0.05
+    whole = dataclasses.replace(SMALL, filling=False, fractions=False, scale=2)
+    flow = estimate(*shifted(6, -4), preset=whole).flow
+    assert flow.dtype == np.float32
+    assert (flow == 2 * np.rint(flow / 2)).all()
+    assert error(flow, 6, -4) == 0
+
+
+def test_progress() -> None:
+    calls: list[tuple[str, float]] = []
+    images = shifted(5, -3, 100, 120)
+    Estimator(SMALL).estimate(*images, progress=lambda name, share: calls.append((name, share)))
+    shares = [share for _, share in calls]
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < shares[-1] <= 1
+    assert list(dict.fromkeys(name for name, _ in calls)) == [*STAGES, "confidence"]
+
+
+def test_threads() -> None:
+    # Pairs of whole numbers and of floats; the networks have a promise of their own.
+    images = shifted(5, -3)
+    for count in (1, 2):
+        result = with_threads(count, lambda: estimate(*images))
+        for name in ("flow", "backward", "occlusion", "confidence"):
+            assert same_bytes(getattr(result, name), getattr(usual(), name)), name
+        assert (result.energy, result.bound) == (usual().energy, usual().bound)
+
+
+# --- many pairs ----------------------------------------------------------------------------------
+
+
+def test_frames_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    estimator = Estimator(SMALL)
+    described = []
+    real = estimator._model.bits
+    monkeypatch.setattr(estimator._model, "bits", lambda im: described.append(im.shape) or real(im))
+    first, second = (estimator.frame(image) for image in shifted(5, -3))
+    there, matched = estimator.between(first, second)
+    back, _ = estimator.between(second, first)
+    assert len(described) == len(set(described)) * 2  # each scale of each image
+    assert there.backward is not None
+    assert same_bytes(there.backward, back.flow)
+    assert same_bytes(there.flow, usual().flow)
+    again, _ = estimator.between(first, second, previous=matched)
+    assert error(again.flow, 5, -3) < 0.05
+
+
+def test_calc() -> None:
+    estimator, images = Estimator(SMALL), shifted(5, -3)
+    expected = usual().flow
+    flow = np.full((60, 80, 2), np.nan, np.float32)
+    assert same_bytes(estimator.calc(*images, flow), expected)
+    assert same_bytes(flow, expected)
+    for nothing in (None, 0):
+        assert same_bytes(estimator.calc(*images, nothing), expected)
+    with pytest.raises(InputError, match=r"flow must have the shape \(60, 80, 2\), not \(60, 80\)"):
+        estimator.calc(*images, np.zeros((60, 80), np.float32))
+
+
+# --- the result ----------------------------------------------------------------------------------
+
+
+def test_fields() -> None:
+    result = usual()
+    assert result.backward is not None
+    assert result.occlusion is not None
+    assert result.confidence is not None
+    for field, dtype in (
+        (result.flow, np.float32),
+        (result.backward, np.float32),
+        (result.occlusion, np.bool_),
+        (result.confidence, np.float32),
+    ):
+        assert field.dtype == dtype
+        assert field.shape[:2] == (60, 80)
+    assert abs(result.flow + result.backward)[12:-12, 12:-12].max() < 0.05
+    assert result.bound <= result.energy
+    assert result.gap == pytest.approx((result.energy - result.bound) / abs(result.bound))
+    assert result.window.contains(5, -3)
+    assert result.scale == 1
+    # What leaves the image is occluded, all else is to be seen.
+    outside = np.zeros((60, 80), np.bool_)
+    outside[:3], outside[:, -5:] = True, True
+    assert (result.occlusion != outside).mean() < 0.01
+
+
+def test_timings() -> None:
+    assert sorted(usual().timings) == sorted([*STAGES, "confidence"])
+    assert min(usual().timings.values()) >= 0
+    paper = estimate(*shifted(5, -3), preset="paper", model="pairs", window=8)
+    assert "confidence" not in paper.timings
+
+
+def test_summary() -> None:
+    result = usual()
+    summary = json.loads(json.dumps(result.summary(), allow_nan=False))
+    assert (summary["width"], summary["height"], summary["scale"]) == (80, 60, 1)
+    assert Window(*summary["window"]) == result.window
+    assert summary["mean_length"] == pytest.approx(np.hypot(5, 3), abs=0.05)
+    assert summary["longest"] >= summary["mean_length"]
+    assert summary["energy"] == result.energy
+    assert summary["occluded"] == pytest.approx(1 - (57 * 75) / (60 * 80), abs=0.01)
+    assert 0 < summary["mean_confidence"] < 1
+    assert summary["seconds"].keys() == result.timings.keys()
+    paper = estimate(*shifted(5, -3), preset="paper", model="pairs", window=8).summary()
+    assert paper["occluded"] is paper["mean_confidence"] is None
+    assert paper.keys() == summary.keys()
+
+
+@pytest.mark.parametrize("suffix", [".flo", ".png", ".pfm", ".npy", ".npz"])
+def test_save(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"flow{suffix}"
+    usual().save(path)
+    precision = 1 / 64 if suffix == ".png" else 0
+    assert abs(hamflow.read_flow(path) - usual().flow).max() <= precision
+    with pytest.raises(hamflow.FileError, match="suffix"):
+        usual().save(tmp_path / "flow.txt")
+
+
+def test_pictures() -> None:
+    result = usual()
+    assert same_bytes(result.to_color(), hamflow.flow_to_color(result.flow))
+    assert same_bytes(result.to_color(20), hamflow.flow_to_color(result.flow, 20))
+    picture = Image.open(io.BytesIO(result._repr_png_()))
+    assert picture.format == "PNG"
+    assert (np.asarray(picture) == result.to_color()).all()
+
+
+def test_warp() -> None:
+    first, second = shifted(5, -3)
+    back = usual().warp(second)
+    inner = np.s_[12:-12, 12:-12]
+    assert abs(back[inner].astype(int) - first[inner]).max() <= 4
+    assert abs(second[inner].astype(int) - first[inner]).mean() > 20
+    assert (usual().warp(second, fill=9)[:2, -4:] == 9).all()
+
+
+def test_repr() -> None:
+    assert repr(usual()).startswith("<FlowResult 80×60, gap ")
