@@ -18,7 +18,14 @@ import hamflow
 from _problems import same_bytes, with_threads
 from hamflow import Estimator, EstimatorConfig, FlowResult, InputError, Window
 from hamflow.config import PRESETS
-from hamflow.refinement import FillConfig, VariationalConfig
+from hamflow.refinement import (
+    FillConfig,
+    VariationalConfig,
+    confidence,
+    disagreement,
+    refine,
+)
+from hamflow.refinement.variational import features
 
 Array = NDArray[Any]
 
@@ -354,6 +361,51 @@ def test_frames_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert same_bytes(there.flow, usual().flow)
     again, _ = estimator.between(first, second, previous=matched)
     assert error(again.flow, 5, -3) < 0.05
+
+
+def test_frames_at_smaller_scales() -> None:
+    """Incomplete boxes are completed by the outermost pixels."""
+    image = texture(5, 7)
+    small = Estimator(SMALL).frame(image).at(4)
+    rows, columns = (np.minimum(np.arange(8), side - 1) for side in image.shape[:2])
+    padded = image[np.ix_(rows, columns)] / 255
+    assert small.dtype == np.float32
+    assert np.allclose(small, padded.reshape(2, 4, 2, 4, 3).mean(axis=(1, 3)), atol=1e-6)
+
+
+def test_only_trusted_matches_are_refined_by_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = []
+
+    def spy(first: Array, second: Array, flow: Array, weight: Array, **more: Any) -> Array:
+        weights.append(weight)
+        return refine(first, second, flow, weight, **more)
+
+    monkeypatch.setattr(hamflow.estimator, "refine", spy)
+    estimator = Estimator(SMALL, scale=4)
+    first, second = (estimator.frame(image) for image in moving_square()[:2])
+    _, matched = estimator.between(first, second)
+    # At half the size and the full one, for both directions.
+    assert [weight.shape for weight in weights] == [(40, 55), (80, 110)] * 2
+    for k, direction in enumerate(matched.directions):
+        trusted = direction.trusted
+        assert 0 < trusted.mean() < 1
+        expected = np.repeat(np.repeat(trusted, 4, axis=0), 4, axis=1)[:, :110]
+        assert (weights[2 * k + 1] == expected).all()
+        assert (weights[2 * k] == expected[::2, ::2]).all()
+
+
+def test_what_the_confidence_is_made_of() -> None:
+    estimator = Estimator(SMALL, scale=1)
+    images = moving_square()[:2]
+    result, matched = estimator.between(*(estimator.frame(image) for image in images))
+    assert result.backward is not None
+    assert result.confidence is not None
+    smooth = [features(image.astype(np.float32) / 255, 0.6)[..., :3] for image in images]
+    residual = abs(smooth[0] - hamflow.warp(smooth[1], result.flow)).mean(axis=2)
+    expected = confidence(
+        disagreement(result.flow, result.backward), matched.directions[0].distance, residual
+    )
+    assert np.allclose(result.confidence, expected, atol=1e-4)
 
 
 def test_calc() -> None:

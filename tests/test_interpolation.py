@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from _problems import same_bytes, with_threads
 from hamflow import InputError, _native
 from hamflow.refinement import FillConfig, fill
+from hamflow.refinement.filling import _matches
 
 Array = NDArray[Any]
 F = np.float32
@@ -443,6 +444,35 @@ def test_a_plane_of_whole_pixels(cell: int, shape: tuple[int, int]) -> None:
     assert np.allclose(filled, flow, rtol=0, atol=1e-5)
     assert (distance >= 0).all()
     assert (distance == 0).sum() == -(-shape[0] // cell) * -(-shape[1] // cell)
+
+
+@pytest.mark.parametrize("cell", [1, 2, 3, 4])
+def test_seeds(cell: int) -> None:
+    rng = np.random.default_rng(cell)
+    height, width = 11, 13
+    trusted = rng.random((height, width)) < 0.3
+    flow = rng.integers(-2, 3, (height, width, 2)).astype(F)
+    seeds = _matches(flow, trusted, cell)
+    cells = {(y // cell, x // cell): [] for y, x in np.argwhere(trusted)}
+    for y, x in np.argwhere(trusted):
+        cells[y // cell, x // cell].append((int(y), int(x)))
+    assert len(seeds.pixel) == len(cells)
+    reach = cell // 2 + 1 if cell > 1 else 0
+    for pixel, place, mean, trust in zip(*seeds, strict=True):
+        y, x = divmod(int(pixel), width)
+        # It is one of its cell that is closest to the middle ...
+        middle = np.array([y // cell, x // cell]) * cell + (cell - 1) / 2
+        lengths = [np.linalg.norm(other - middle) for other in cells.pop((y // cell, x // cell))]
+        assert np.linalg.norm([y, x] - middle) == min(lengths)
+        # ... and stands for those around with about the same flow.
+        alike = [
+            (i, j)
+            for i, j in np.argwhere(trusted)
+            if max(abs(i - y), abs(j - x)) <= reach and abs(flow[i, j] - flow[y, x]).max() <= 1
+        ]
+        assert np.allclose(place[::-1], np.mean(alike, axis=0), atol=1e-5)
+        assert np.allclose(mean, np.mean([flow[i, j] for i, j in alike], axis=0), atol=1e-5)
+        assert trust == pytest.approx(len(alike) / (2 * reach + 1) ** 2)
 
 
 def test_rounded_flow_is_averaged() -> None:

@@ -340,6 +340,23 @@ def test_no_partner() -> None:
     assert inner_error(trusting, truth) > 0.2
 
 
+def test_image_edges_keep_motions_apart() -> None:
+    image = np.full((20, 30, 3), 0.2, F)
+    image[:, 15:] = 0.8
+    start = np.zeros((20, 30, 2), F)
+    start[:, 15:, 0] = 1
+    # Nothing but smoothness decides.
+    maps, weight = features(image, 0), np.zeros((20, 30), F)
+    apart = [
+        refine(maps, maps, start, weight, config=VariationalConfig(kappa=kappa))[:, 15, 0]
+        - refine(maps, maps, start, weight, config=VariationalConfig(kappa=kappa))[:, 14, 0]
+        for kappa in (20.0, 5.0, 0.0)
+    ]
+    assert apart[0].min() > 0.9
+    assert apart[0].mean() > apart[1].mean() > apart[2].mean()
+    assert apart[2].max() < 0.5
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_energy_falls(seed: int) -> None:
     rng = np.random.default_rng(seed)
