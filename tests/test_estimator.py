@@ -156,7 +156,7 @@ def test_a_moving_square() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1), (3, 50), (50, 3), (1, 60), (51, 49)])
-@pytest.mark.parametrize("preset", ["fast", "balanced", "paper"])
+@pytest.mark.parametrize("preset", ["balanced", "paper"])
 def test_any_size(shape: tuple[int, int], preset: str) -> None:
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 256, (2, *shape, 3), np.uint8)
@@ -186,43 +186,58 @@ def test_scales(scale: int) -> None:
         assert np.median(abs(result.flow - [8, -4])) < 0.1
 
 
+def pixels(image: Any) -> Array:
+    return Estimator(SMALL).frame(image).pixels
+
+
 def test_kinds_of_numbers() -> None:
-    first, second = shifted(5, -3)
-    expected = usual().flow
+    image = texture(20, 30)
+    expected = pixels(image)
+    assert expected.dtype == np.float32
+    assert expected.shape == (20, 30, 3)
     for other in (
-        [image.astype(np.uint16) * 257 for image in (first, second)],
-        [image / 255 for image in (first, second)],
-        [image.astype(np.float32) / 255 for image in (first, second)],
-        [
-            np.ascontiguousarray(image.transpose(1, 0, 2)).transpose(1, 0, 2)
-            for image in (first, second)
-        ],
-        [image.tolist() for image in ((first / 255), (second / 255))],
+        image.astype(np.uint16) * np.uint16(257),
+        image / 255,
+        (image / 255).astype(np.float32),
+        (image / 255).tolist(),
     ):
-        flow = estimate(*other).flow
-        assert abs(flow - expected)[12:-12, 12:-12].max() < 0.02
+        assert np.allclose(pixels(other), expected, rtol=0, atol=1e-7)
+    turned = np.ascontiguousarray(image.transpose(1, 0, 2)).transpose(1, 0, 2)
+    assert same_bytes(pixels(turned), expected)
+    assert np.allclose(pixels((image / 255).astype(np.float16)), expected, rtol=0, atol=1e-3)
+    black_and_white = image[..., 0] > 128
+    assert (pixels(black_and_white) == black_and_white[..., None]).all()
 
 
-def test_kinds_of_images(tmp_path: Path) -> None:
-    colour = shifted(5, -3)
-    grey = [image[..., 1] for image in colour]
-    alpha = [np.dstack([image, np.arange(4800).reshape(60, 80) % 256]) for image in colour]
-    pictures = [Image.fromarray(image) for image in colour]
-    names = [tmp_path / "0.png", tmp_path / "1.png"]
-    for picture, name in zip(pictures, names, strict=True):
-        picture.save(name)
-    alike = estimate(*grey).flow
-    assert error(alike, 5, -3) < 0.05
-    assert same_bytes(estimate(*(g[..., None] for g in grey)).flow, alike)
-    assert same_bytes(estimate(*(Image.fromarray(g) for g in grey)).flow, alike)
-    for same in (
-        [image.astype(np.uint8) for image in alpha],
-        pictures,
-        [picture.convert("RGBA") for picture in pictures],
-        names,
-        [str(name) for name in names],
-    ):
-        assert same_bytes(estimate(*same).flow, usual().flow)
+@pytest.mark.parametrize("dtype", [np.uint16, np.float64])
+def test_flow_of_other_numbers(dtype: Any) -> None:
+    largest = 65535 if dtype == np.uint16 else 1
+    images = [(image / 255 * largest).round(9).astype(dtype) for image in shifted(5, -3)]
+    assert abs(estimate(*images).flow - usual().flow)[12:-12, 12:-12].max() < 0.02
+
+
+def test_kinds_of_images() -> None:
+    colour = texture(20, 30)
+    expected = pixels(colour)
+    picture = Image.fromarray(colour)
+    alpha = np.dstack([colour, np.arange(600).reshape(20, 30) % 256]).astype(np.uint8)
+    for same in (alpha, picture, picture.convert("RGBA")):
+        assert same_bytes(pixels(same), expected)
+    grey = colour[..., 1]
+    for same in (grey, grey[..., None], Image.fromarray(grey)):
+        assert same_bytes(pixels(same), np.ascontiguousarray(expected[..., [1, 1, 1]]))
+
+
+def test_grey_images() -> None:
+    assert error(estimate(*(image[..., 1] for image in shifted(5, -3))).flow, 5, -3) < 0.05
+
+
+@pytest.mark.parametrize("kind", [Path, str])
+def test_files(tmp_path: Path, kind: Any) -> None:
+    names = [kind(tmp_path / f"{k}.png") for k in range(2)]
+    for image, name in zip(shifted(5, -3), names, strict=True):
+        hamflow.write_image(name, image)
+    assert same_bytes(estimate(*names).flow, usual().flow)
 
 
 @pytest.mark.parametrize("mode", ["P", "LA", "CMYK", "1", "I;16"])
@@ -231,11 +246,10 @@ def test_modes_of_pictures(mode: str) -> None:
     grey = mode == "I;16"
     image = texture(20, 30)[..., 0].astype(np.uint16) * 200 if grey else texture(20, 30)
     picture = Image.fromarray(image) if grey else Image.fromarray(image).convert(mode)
-    pixels = Estimator(SMALL).frame(picture).pixels
     if grey:
-        assert np.allclose(pixels, image[..., None] / 65535)
+        assert np.allclose(pixels(picture), image[..., None] / 65535)
     else:
-        assert np.allclose(pixels, np.asarray(picture.convert("RGB")) / 255)
+        assert np.allclose(pixels(picture), np.asarray(picture.convert("RGB")) / 255)
 
 
 def test_different_sizes() -> None:
@@ -307,7 +321,6 @@ def test_bad_scales(scale: Any) -> None:
         Estimator(SMALL, scale=scale)
 
 
-@pytest.mark.xfail(strict=True, reason="enlarged_smoothly returns float64")
 def test_without_fractions() -> None:
     result = estimate(*shifted(6, -4), preset=dataclasses.replace(SMALL, fractions=False, scale=2))
     assert error(result.flow, 6, -4) < 0.05
@@ -382,7 +395,8 @@ def test_only_trusted_matches_are_refined_by_the_data(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(hamflow.estimator, "refine", spy)
     estimator = Estimator(SMALL, scale=4)
-    first, second = (estimator.frame(image) for image in moving_square()[:2])
+    # Unrelated images: what both directions agree on is an accident.
+    first, second = (estimator.frame(texture(80, 110, seed)) for seed in (0, 1))
     _, matched = estimator.between(first, second)
     # At half the size and the full one, for both directions.
     assert [weight.shape for weight in weights] == [(40, 55), (80, 110)] * 2
@@ -414,8 +428,7 @@ def test_calc() -> None:
     flow = np.full((60, 80, 2), np.nan, np.float32)
     assert same_bytes(estimator.calc(*images, flow), expected)
     assert same_bytes(flow, expected)
-    for nothing in (None, 0):
-        assert same_bytes(estimator.calc(*images, nothing), expected)
+    assert same_bytes(estimator.calc(*images, None), expected)
     with pytest.raises(InputError, match=r"flow must have the shape \(60, 80, 2\), not \(60, 80\)"):
         estimator.calc(*images, np.zeros((60, 80), np.float32))
 

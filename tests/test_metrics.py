@@ -1,63 +1,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-from typing import Any
 
-import hypothesis.extra.numpy as hnp
-import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from numpy.typing import NDArray
 
+from _metrics_reference import (
+    COUNTS,
+    MEANS,
+    NAN,
+    Case,
+    assert_same,
+    cases,
+    figures,
+    long_cases,
+    row,
+    slow_metrics,
+)
 from hamflow.datasets import demo_scene
 from hamflow.errors import InputError
-from hamflow.evaluation import FlowMetrics, epe_metrics, pool
-
-NAN = math.nan
-Array = NDArray[Any]
-
-
-def row(*vectors: tuple[float, float]) -> Array:
-    return np.array([vectors], np.float64)
-
-
-def slow_metrics(flow: Array, truth: Array, occluded: Array | None) -> dict[str, float]:
-    """The same, pixel by pixel."""
-    errors: dict[str, list[float]] = {
-        name: [] for name in ("all", "noc", "occ", "s0_10", "s10_40", "s40plus")
-    }
-    fl: dict[str, list[bool]] = {"all": [], "noc": []}
-    height, width, _ = truth.shape
-    for y in range(height):
-        for x in range(width):
-            u, v = (float(value) for value in truth[y, x])
-            if math.isnan(u) or math.isnan(v):
-                continue
-            error = math.dist(flow[y, x].tolist(), (u, v))
-            length = math.hypot(u, v)
-            kinds = ["all", "s0_10" if length < 10 else "s10_40" if length < 40 else "s40plus"]
-            if occluded is not None:
-                kinds.append("occ" if occluded[y, x] else "noc")
-            for kind in kinds:
-                errors[kind].append(error)
-                if kind in fl:
-                    fl[kind].append(error > 3 and error > length / 20)
-
-    def mean(values: Any) -> float:
-        return sum(values) / len(values) if values else NAN
-
-    result: dict[str, float] = {f"epe_{kind}": mean(errors[kind]) for kind in ("all", "noc", "occ")}
-    result |= {kind: mean(errors[kind]) for kind in ("s0_10", "s10_40", "s40plus")}
-    result |= {f"fl_{kind}": mean(fl[kind]) for kind in fl}
-    result |= {f"outlier_{n}px": mean([e > n for e in errors["all"]]) for n in (1, 3, 5)}
-    result |= {f"pixels_{kind}": len(errors[kind]) for kind in errors if kind != "all"}
-    return result | {"pixels": len(errors["all"])}
-
-
-def assert_same(metrics: FlowMetrics, expected: dict[str, float]) -> None:
-    assert asdict(metrics) == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
+from hamflow.evaluation import epe_metrics
 
 
 def test_by_hand() -> None:
@@ -65,28 +28,96 @@ def test_by_hand() -> None:
     flow = row((3, 4), (0, 8), (64, 80), (5, 5), (100, 6), (4, -40))
     metrics = epe_metrics(flow, truth, [[False, True, False, True, True, False]])
     # Errors 0, 2, 4, -, 6, 4 at lengths 5, 10, 100, -, 100, 40.
-    assert_same(
-        metrics,
-        {
-            "epe_all": 16 / 5,
-            "epe_noc": 8 / 3,
-            "epe_occ": 4.0,
-            "s0_10": 0.0,
-            "s10_40": 2.0,
-            "s40plus": 14 / 3,
-            "fl_all": 2 / 5,  # an error of 4 is below 5 % of 100
-            "fl_noc": 1 / 3,
-            "outlier_1px": 4 / 5,
-            "outlier_3px": 3 / 5,
-            "outlier_5px": 1 / 5,
-            "pixels": 5,
-            "pixels_noc": 3,
-            "pixels_occ": 2,
-            "pixels_s0_10": 1,
-            "pixels_s10_40": 1,
-            "pixels_s40plus": 3,
-        },
+    angles = [
+        0.0,
+        math.degrees(math.atan(10) - math.atan(8)),  # same direction, other length
+        math.degrees(math.acos((60 * 64 + 80 * 80 + 1) / math.sqrt(10001 * (64**2 + 80**2 + 1)))),
+        math.degrees(math.acos(10001 / math.sqrt(10001 * (100**2 + 6**2 + 1)))),
+        math.degrees(math.acos(1601 / math.sqrt(1601 * (40**2 + 4**2 + 1)))),
+    ]
+    expected = {
+        "epe_all": 16 / 5,
+        "epe_noc": 8 / 3,
+        "epe_occ": 4.0,
+        "s0_10": 0.0,
+        "s10_40": 2.0,
+        "s40plus": 14 / 3,
+        "d0_10": 8 / 3,  # all that are visible
+        "d10_60": NAN,
+        "d60_140": NAN,
+        "fl_all": 2 / 5,  # an error of 4 is below 5 % of 100
+        "fl_noc": 1 / 3,
+        "outlier_1px": 4 / 5,
+        "outlier_3px": 3 / 5,
+        "outlier_5px": 1 / 5,
+        "outlier_1px_noc": 2 / 3,
+        "outlier_3px_noc": 2 / 3,
+        "outlier_5px_noc": 0.0,
+        "angular_all": sum(angles) / 5,
+        "angular_noc": (angles[0] + angles[2] + angles[4]) / 3,
+        "pixels": 5,
+        "pixels_noc": 3,
+        "pixels_occ": 2,
+        "pixels_s0_10": 1,
+        "pixels_s10_40": 1,
+        "pixels_s40plus": 3,
+        "pixels_d0_10": 3,
+        "pixels_d10_60": 0,
+        "pixels_d60_140": 0,
+    }
+    # arccos, as everybody writes the angle, has only half of the digits for small ones.
+    assert figures(metrics) == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+def test_angles_by_hand() -> None:
+    def angle(flow: tuple[float, float], truth: tuple[float, float]) -> float:
+        return epe_metrics(row(flow), row(truth)).angular_all
+
+    assert angle((1, 0), (0, 0)) == pytest.approx(45)
+    assert angle((0, -1), (0, 0)) == pytest.approx(45)
+    assert angle((1, 0), (-1, 0)) == pytest.approx(90)
+    assert angle((math.sqrt(3), 0), (0, 0)) == pytest.approx(60)
+    assert angle((1, 1), (1, 0)) == pytest.approx(math.degrees(math.acos(2 / math.sqrt(6))))
+    assert angle((1e5, 0), (-1e5, 0)) == pytest.approx(180, abs=2e-3)
+    assert angle((0.1, 0.7), (0.1, 0.7)) == 0
+    # Tiny angles, for which arccos finds 0.
+    assert angle((1e-9, 0), (0, 0)) == pytest.approx(math.degrees(1e-9), rel=1e-6)
+    assert angle((1e200, 0), (0, 1e200)) == pytest.approx(90)
+
+
+def test_distance_bands_by_hand() -> None:
+    """One row of 200 pixels; the boundary is columns 19 and 20, of which 19 is occluded."""
+    truth = np.zeros((1, 200, 2))
+    flow = np.zeros((1, 200, 2))
+    flow[0, :, 0] = np.arange(200)  # the error of a pixel is its column
+    occluded = np.arange(200)[None] < 20
+    metrics = epe_metrics(flow, truth, occluded)
+    assert metrics.pixels_d0_10 == 10  # columns 20..29
+    assert metrics.d0_10 == np.mean(range(20, 30))
+    assert metrics.pixels_d10_60 == 50  # columns 30..79
+    assert metrics.d10_60 == np.mean(range(30, 80))
+    assert metrics.pixels_d60_140 == 80  # columns 80..159
+    assert metrics.d60_140 == np.mean(range(80, 160))
+    assert metrics.pixels_noc == 180  # the last 40 of them are in no band
+    assert metrics.epe_occ == np.mean(range(20))
+
+    # A visible pixel on the boundary is at distance 0 also where the other side is unknown.
+    truth[0, :20] = NAN
+    unknown = epe_metrics(flow, truth, occluded)
+    assert (unknown.d0_10, unknown.d10_60, unknown.d60_140) == (
+        metrics.d0_10,
+        metrics.d10_60,
+        metrics.d60_140,
     )
+    assert math.isnan(unknown.epe_occ)
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_without_a_boundary(value: bool) -> None:
+    metrics = epe_metrics(np.ones((4, 5, 2)), np.zeros((4, 5, 2)), np.full((4, 5), value))
+    for name in ("d0_10", "d10_60", "d60_140"):
+        assert math.isnan(getattr(metrics, name))
+        assert getattr(metrics, f"pixels_{name}") == 0
 
 
 def test_limits_are_not_outliers() -> None:
@@ -103,9 +134,13 @@ def test_without_occlusions() -> None:
     metrics = epe_metrics(row((1, 0)), row((0, 0)))
     assert metrics.epe_all == 1
     assert metrics.pixels == 1
-    for name in ("epe_noc", "epe_occ", "fl_noc", "s10_40", "s40plus"):
-        assert math.isnan(getattr(metrics, name))
-    assert metrics.pixels_noc == metrics.pixels_occ == 0
+    unknown = {name for name in MEANS if math.isnan(getattr(metrics, name))}
+    assert unknown == {
+        *("epe_noc", "epe_occ", "fl_noc", "angular_noc"),
+        *("outlier_1px_noc", "outlier_3px_noc", "outlier_5px_noc"),
+        *("d0_10", "d10_60", "d60_140", "s10_40", "s40plus"),
+    }
+    assert metrics.pixels_noc == metrics.pixels_occ == metrics.pixels_d0_10 == 0
 
 
 def test_kinds_without_pixels() -> None:
@@ -114,26 +149,22 @@ def test_kinds_without_pixels() -> None:
     assert math.isnan(nowhere.epe_occ)
     unknown = epe_metrics(row((NAN, NAN)), row((NAN, 0)), np.ones((1, 1), bool))
     assert unknown.pixels == unknown.pixels_occ == 0
-    assert all(math.isnan(v) for k, v in asdict(unknown).items() if not k.startswith("pixels"))
+    assert all(math.isnan(getattr(unknown, name)) for name in MEANS)
+    assert not any(getattr(unknown, name) for name in COUNTS)
 
 
-values = st.floats(-200, 200, width=32)
+@given(cases())
+def test_pixel_by_pixel(case: Case) -> None:
+    assert_same(epe_metrics(*case), slow_metrics(*case))
 
 
-@given(data=st.data(), dtype=st.sampled_from([np.float32, np.float64]))
-def test_pixel_by_pixel(data: st.DataObject, dtype: Any) -> None:
-    height, width = data.draw(st.tuples(st.integers(1, 5), st.integers(1, 5)))
-    shape = (height, width, 2)
-    truth = data.draw(hnp.arrays(dtype, shape, elements=values | st.just(NAN)))
-    near = data.draw(hnp.arrays(dtype, shape, elements=st.floats(-8, 8, width=32)))
-    unknown = np.isnan(truth).any(axis=2)
-    flow = np.where(unknown[:, :, None], NAN, truth + near).astype(dtype)
-    occluded = data.draw(st.none() | hnp.arrays(np.bool_, shape[:2]))
-    assert_same(epe_metrics(flow, truth, occluded), slow_metrics(flow, truth, occluded))
+@given(long_cases())
+def test_pixel_by_pixel_with_all_distances(case: Case) -> None:
+    assert_same(epe_metrics(*case), slow_metrics(*case))
 
 
 def test_a_whole_scene() -> None:
-    scene = demo_scene(64, 96)
+    scene = demo_scene(48, 64)
     rng = np.random.default_rng(0)
     flow = scene.flow + rng.normal(0, 3, scene.flow.shape).astype(np.float32)
     assert_same(
@@ -142,6 +173,7 @@ def test_a_whole_scene() -> None:
     )
     exact = epe_metrics(scene.flow, scene.flow, scene.occluded)
     assert exact.epe_all == exact.epe_occ == exact.fl_all == exact.outlier_1px == 0
+    assert exact.d0_10 == exact.angular_all == 0
 
 
 def test_sums_are_of_64_bits() -> None:
@@ -178,43 +210,3 @@ def test_bad_shapes_and_types() -> None:
         epe_metrics(good, good, np.zeros((4, 3), bool))
     with pytest.raises(InputError, match=r"^occluded must be of type bool"):
         epe_metrics(good, good, np.zeros((3, 4), np.uint8))
-
-
-def test_pool_by_hand() -> None:
-    small = epe_metrics(row((4, 0)), row((0, 0)), [[True]])
-    large = epe_metrics(row((0, 0), (2, 0), (0, 1)), row((0, 0), (0, 0), (0, 0)), [[False] * 3])
-    nothing = epe_metrics(row((0, 0)), row((NAN, NAN)))
-    both = pool(iter([small, large, nothing]))
-    assert both.images == 3
-    assert both.pooled.epe_all == 7 / 4
-    assert both.mean.epe_all == (4 + 1) / 2
-    assert both.pooled.epe_occ == both.mean.epe_occ == 4
-    assert both.pooled.epe_noc == both.mean.epe_noc == 1
-    assert both.pooled.outlier_1px == 2 / 4
-    assert both.mean.outlier_1px == pytest.approx((1 + 1 / 3) / 2)
-    assert math.isnan(both.pooled.s40plus)
-    assert math.isnan(both.mean.s40plus)
-    for metrics in (both.pooled, both.mean):
-        assert (metrics.pixels, metrics.pixels_noc, metrics.pixels_occ) == (4, 3, 1)
-
-
-def test_pool_nothing() -> None:
-    with pytest.raises(InputError, match=r"^metrics must hold"):
-        pool([])
-
-
-@given(data=st.data(), cuts=st.lists(st.integers(1, 19), max_size=4, unique=True))
-def test_pooling_the_parts_gives_the_whole(data: st.DataObject, cuts: list[int]) -> None:
-    shape = (20, 2, 2)
-    truth = data.draw(hnp.arrays(np.float32, shape, elements=values | st.just(NAN)))
-    flow = data.draw(hnp.arrays(np.float32, shape, elements=values))
-    occluded = data.draw(hnp.arrays(np.bool_, shape[:2]))
-    parts = [np.split(a, sorted(cuts)) for a in (flow, truth, occluded)]
-    each = [epe_metrics(f, t, o) for f, t, o in zip(*parts, strict=True)]
-    assert_same(pool(each).pooled, asdict(epe_metrics(flow, truth, occluded)))
-    assert pool(each) == pool(each[::-1]) or np.isnan([*asdict(pool(each).mean).values()]).any()
-    for name, value in asdict(pool(each).mean).items():
-        if not name.startswith("pixels"):
-            own = [getattr(m, name) for m in each if not math.isnan(getattr(m, name))]
-            expected = sum(own) / len(own) if own else NAN
-            assert value == pytest.approx(expected, nan_ok=True)

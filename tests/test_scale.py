@@ -7,7 +7,6 @@ from typing import Any
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
-import pytest
 from hypothesis import given
 from numpy.typing import NDArray
 
@@ -99,6 +98,5 @@ def test_equal_values_stay_exactly(value: float, factor: int) -> None:
     assert (enlarged_smoothly(field, factor, (3 * factor, 4 * factor)) == field[0, 0]).all()
 
 
-@pytest.mark.xfail(strict=True, reason="share is float64, from float32 places minus whole numbers")
 def test_enlarged_smoothly_keeps_the_type() -> None:
     assert enlarged_smoothly(np.ones((2, 3), np.float32), 2, (4, 6)).dtype == np.float32

@@ -119,12 +119,12 @@ def test_reduced_windows(window: Window, which: tuple[int, int], factor: int) ->
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (50, 70), (100, 3000)])
 def test_full_windows(shape: tuple[int, int]) -> None:
-    window = full_window(shape)
+    window = full_window(shape, 2.0)
     assert mirrored(window) == window
     # Half of the image, or else very far.
     assert window.v0 == -min(shape[0] // 2, 96)
     assert window.u0 == -min(shape[1] // 2, 96)
-    assert full_window((*shape, 3)) == window
+    assert full_window((*shape, 3), 2.0) == window
 
 
 def direction(flow: Array, trusted: Array | None = None, filled: Array | None = None) -> Direction:
@@ -258,7 +258,7 @@ def test_from_coarse_to_fine(monkeypatch: pytest.MonkeyPatch) -> None:
         matched = match(frames(9), CONFIG, None, Clock())
     (coarse, first), (fine, second) = seen
     assert (coarse, fine, matched.factor) == (2, 1, 1)
-    assert first == [full_window((30, 40))] * 2
+    assert first == [full_window((30, 40), 2.0)] * 2
     assert second[0].contains(9, 0)
     assert second[1].contains(-9, 0)
     assert max(w.du * w.dv for w in second) < 0.5 * first[0].du * first[0].dv
@@ -302,7 +302,7 @@ def test_the_pair_before_decides_the_window(monkeypatch: pytest.MonkeyPatch) -> 
     ((factor, windows),) = seen
     assert factor == 1
     assert windows[0].contains(13, 0)
-    assert windows[0].du < full_window((60, 80)).du
+    assert windows[0].du < full_window((60, 80), 2.0).du
     assert found_shift(matched) == (13, 0)
 
 
@@ -325,8 +325,23 @@ def test_another_scale_or_a_given_window_goes_before(monkeypatch: pytest.MonkeyP
     with looks(monkeypatch) as seen:
         match(frames(2), replace(CONFIG, scale=2, levels=1), None, Clock(), before)
         match(frames(2), replace(CONFIG, levels=1), Window.of(8), Clock(), before)
-    assert seen[0] == (2, [full_window((30, 40))] * 2)
+    assert seen[0] == (2, [full_window((30, 40), 2.0)] * 2)
     assert seen[1] == (1, [Window.of(8), mirrored(Window.of(8))])
+
+
+def test_a_pair_before_of_another_kind_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model("pairs")
+    larger = Frame(texture(0), model), Frame(texture(0), model)
+    one_way = replace(CONFIG, levels=1, both=False)
+    others = [
+        match(larger, replace(CONFIG, levels=1), Window.of(4), Clock()),
+        match(frames(2), one_way, Window.of(4), Clock()),
+    ]
+    for other in others:
+        assert other.factor == 1
+        with looks(monkeypatch) as seen:
+            match(frames(2), CONFIG, None, Clock(), other)
+        assert [factor for factor, _ in seen] == [2, 1]
 
 
 def test_the_joint_model_is_given_the_images(monkeypatch: pytest.MonkeyPatch) -> None:

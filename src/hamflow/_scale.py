@@ -39,7 +39,8 @@ def enlarged_smoothly(
         place = place.clip(0, field.shape[axis] - 1)
         before = place.astype(np.intp)
         after = np.minimum(before + 1, field.shape[axis] - 1)
-        share = (place - before).reshape((-1,) + (1,) * (field.ndim - 1 - axis))
+        share = (place - before).astype(np.float32)
+        share = share.reshape((-1,) + (1,) * (field.ndim - 1 - axis))
         lower, upper = field.take(before, axis), field.take(after, axis)
         # In this order equal neighbours give exactly their value.
         field = lower + share * (upper - lower)

@@ -25,7 +25,8 @@ _FARTHEST = 96
 # Around what a coarser scale found, in pixels of the finer one.
 _MARGIN = 4
 _MARGIN_OF_PREVIOUS = 8
-# The window of the pair before is good enough if so much of its share of pixels is trusted again.
+# The window of the pair before is good enough if so much of the share of pixels that a full look
+# trusted is trusted again.
 _KEPT = 0.9
 # The window leaves out so many of a thousand pixels at either end; more if it is too large.
 _LEFT_OUT = (3, 10, 30, 100)
@@ -73,10 +74,14 @@ class Matched:
 
     directions: list[Direction]
     factor: int
+    full_share: float | None = None
+    """Share of trusted pixels when the whole window was last looked at, in a video."""
     trusted_share: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.trusted_share = float(np.mean([d.trusted.mean() for d in self.directions]))
+        if self.full_share is None:
+            self.full_share = self.trusted_share
 
 
 def plan_factors(shape: tuple[int, int], config: EstimatorConfig) -> list[int]:
@@ -116,20 +121,21 @@ def match(
         scales.
     """
     factors = plan_factors(frames[0].shape, config)
-    if previous is not None and window is None and previous.factor == factors[-1]:
+    if previous is not None and window is None and _fits(previous, factors[-1], frames[0], config):
         windows = [_window_around(d, config, 1, _MARGIN_OF_PREVIOUS) for d in previous.directions]
         # Motion goes on: labels of the pair before are a candidate, and one iteration less will do.
         hurried = replace(config, crf=replace(config.crf, outer=max(1, config.crf.outer - 1)))
         narrow = _match_at(factors[-1], frames, hurried, windows, clock, candidates=previous)
         # Otherwise a cut, or something fast came into the picture: look everywhere.
-        if narrow.trusted_share >= _KEPT * previous.trusted_share:
-            return narrow
+        assert previous.full_share is not None
+        if narrow.trusted_share >= _KEPT * previous.full_share:
+            return replace(narrow, full_share=previous.full_share)
     matched: Matched | None = None
     for factor in factors:
         if window is not None:
             windows = [reduced_window(w, factor) for w in (window, mirrored(window))]
         elif matched is None:
-            windows = [full_window(frames[0].at(factor).shape[:2])] * 2
+            windows = [full_window(frames[0].at(factor).shape[:2], config.memory)] * 2
         else:
             windows = [_window_around(d, config, 2, _MARGIN) for d in matched.directions]
         matched = _match_at(factor, frames, config, windows, clock, coarser=matched)
@@ -176,10 +182,28 @@ def _match_at(
                 for mask, flow, below in zip(trusted, flows, coarser.directions, strict=False)
             ]
         directions = [
-            Direction(flow, mask, *fill(image, flow, mask, config.fill), solution)
+            Direction(flow, mask, *_filled(image, flow, mask, config), solution)
             for flow, mask, image, solution in zip(flows, trusted, images, solutions, strict=False)
         ]
     return Matched(directions, factor)
+
+
+def _filled(
+    image: NDArray[np.float32], flow: Flow, trusted: NDArray[np.bool_], config: EstimatorConfig
+) -> tuple[Flow, NDArray[np.float32]]:
+    # The paper's settings have no use for it.
+    if config.levels == 1 and not (config.filling or config.both):
+        return flow, np.zeros(flow.shape[:2], np.float32)
+    return fill(image, flow, trusted, config.fill)
+
+
+def _fits(previous: Matched, factor: int, frame: Frame, config: EstimatorConfig) -> bool:
+    """Whether the pair before was of the same size, and matched in the same directions."""
+    return (
+        previous.factor == factor
+        and previous.directions[0].flow.shape[:2] == frame.at(factor).shape[:2]
+        and len(previous.directions) == 1 + config.both
+    )
 
 
 def _labels(
@@ -199,10 +223,12 @@ def _near(flow: Flow, coarse: Flow, most: float) -> NDArray[np.bool_]:
     return near
 
 
-def full_window(shape: tuple[int, ...]) -> Window:
-    """Return the window of the first look: half the image in each direction."""
+def full_window(shape: tuple[int, ...], memory: float) -> Window:
+    """Return the window of the first look: half the image in each direction, or what fits."""
     height, width = shape[:2]
-    v, u = min(height // 2, _FARTHEST), min(width // 2, _FARTHEST)
+    labels = int(memory * 1e9 / (height * width * 2 * _VOLUMES))
+    farthest = max(1, min(_FARTHEST, labels // 4))
+    v, u = min(height // 2, farthest), min(width // 2, farthest)
     return Window(-u, 2 * u + 1, -v, 2 * v + 1)
 
 

@@ -1,4 +1,4 @@
-"""One image pair with known flow on the disk."""
+"""One image pair on the disk, in general with known flow."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class FlowPair:
         What the pair is called, with the groups that it belongs to, as in ``"kitti/000000_10"``.
     image0_path, image1_path : Path
         The frames.
-    flow_path : Path
-        The true flow, in any format of `hamflow.read_flow`.
+    flow_path : Path, optional
+        The true flow, in any format of `hamflow.read_flow`. Pairs of test sets have none.
     noc_path : Path, optional
         The true flow of only the pixels that are not occluded, as KITTI has it.
     occluded_path : Path, optional
@@ -42,13 +42,13 @@ class FlowPair:
     ------
     FileError
         On access to `image0`, `image1`, `flow` or `occluded`: if a file is missing or damaged, or
-        of another size than the first frame.
+        of another size than the first frame; on access to `flow`, if it is not known.
     """
 
     name: str
     image0_path: Path
     image1_path: Path
-    flow_path: Path
+    flow_path: Path | None = None
     noc_path: Path | None = None
     occluded_path: Path | None = None
     invalid_path: Path | None = None
@@ -73,6 +73,8 @@ class FlowPair:
     @cached_property
     def flow(self) -> NDArray[np.float32]:
         """The true flow: (H, W, 2), NaN where it is unknown or not to be evaluated."""
+        if self.flow_path is None:
+            raise self._unknown_flow()
         flow = self._read_flow(self.flow_path)
         if self.invalid_path is not None:
             flow[self._read_mask(self.invalid_path)] = np.nan
@@ -90,6 +92,12 @@ class FlowPair:
             return None
         visible = ~np.isnan(self._read_flow(self.noc_path)[:, :, 0])
         return ~np.isnan(self.flow[:, :, 0]) & ~visible
+
+    def _unknown_flow(self) -> FileError:
+        return FileError(
+            f"{self.image0_path}: the true flow from this frame is not known, as usual in a test "
+            "set; use a split with known flow."
+        )
 
     def _read_flow(self, path: Path) -> NDArray[np.float32]:
         flow = read_flow(path)

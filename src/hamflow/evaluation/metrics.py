@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,36 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_flow
 from hamflow.errors import InputError
+from hamflow.evaluation._distance import boundary_distance
 
-# Which count a mean is over; all other means are over `pixels`.
-_COUNT_OF = {
-    "epe_noc": "pixels_noc",
-    "fl_noc": "pixels_noc",
-    "epe_occ": "pixels_occ",
-    "s0_10": "pixels_s0_10",
-    "s10_40": "pixels_s10_40",
-    "s40plus": "pixels_s40plus",
+# Each mean: of what, over which pixels. In the order of the columns.
+_MEANS = {
+    "epe_all": ("epe", "all"),
+    "epe_noc": ("epe", "noc"),
+    "epe_occ": ("epe", "occ"),
+    "s0_10": ("epe", "s0_10"),
+    "s10_40": ("epe", "s10_40"),
+    "s40plus": ("epe", "s40plus"),
+    "d0_10": ("epe", "d0_10"),
+    "d10_60": ("epe", "d10_60"),
+    "d60_140": ("epe", "d60_140"),
+    "fl_all": ("fl", "all"),
+    "fl_noc": ("fl", "noc"),
+    "outlier_1px": ("1px", "all"),
+    "outlier_3px": ("3px", "all"),
+    "outlier_5px": ("5px", "all"),
+    "outlier_1px_noc": ("1px", "noc"),
+    "outlier_3px_noc": ("3px", "noc"),
+    "outlier_5px_noc": ("5px", "noc"),
+    "angular_all": ("angle", "all"),
+    "angular_noc": ("angle", "noc"),
 }
+_COUNTS = {
+    region: "pixels" if region == "all" else f"pixels_{region}"
+    for region in dict.fromkeys(region for _, region in _MEANS.values())
+}
+
+Row = dict[str, float | int | None]
 
 
 @dataclass(frozen=True)
@@ -38,13 +58,26 @@ class FlowMetrics:
     s0_10, s10_40, s40plus : float
         Mean error where the length of the true flow is below 10 pixels, from 10 to below 40, and
         from 40 on.
+    d0_10, d10_60, d60_140 : float
+        Mean error of the pixels that are not occluded and whose distance to the nearest occlusion
+        boundary is below 10 pixels, from 10 to below 60, and from 60 to below 140. See the notes
+        of `epe_metrics`.
     fl_all, fl_noc : float
         Share of all pixels, and of those that are not occluded, whose error is above 3 pixels and
         above 5 % of the length of the true flow.
     outlier_1px, outlier_3px, outlier_5px : float
         Share of the pixels whose error is above so many pixels.
+    outlier_1px_noc, outlier_3px_noc, outlier_5px_noc : float
+        The same of those that are not occluded.
+    angular_all, angular_noc : float
+        Mean angle in degrees between (u, v, 1) of the flow and of the truth, of all pixels and of
+        those that are not occluded.
     pixels, pixels_noc, pixels_occ, pixels_s0_10, pixels_s10_40, pixels_s40plus : int
         How many pixels there are of each kind.
+    pixels_d0_10, pixels_d10_60, pixels_d60_140 : int
+        The same near occlusion boundaries.
+    sums : mapping of str to float
+        What the means are of, before the division, by their names: `pool` needs no more.
     """
 
     epe_all: float
@@ -53,22 +86,45 @@ class FlowMetrics:
     s0_10: float
     s10_40: float
     s40plus: float
+    d0_10: float
+    d10_60: float
+    d60_140: float
     fl_all: float
     fl_noc: float
     outlier_1px: float
     outlier_3px: float
     outlier_5px: float
+    outlier_1px_noc: float
+    outlier_3px_noc: float
+    outlier_5px_noc: float
+    angular_all: float
+    angular_noc: float
     pixels: int
     pixels_noc: int
     pixels_occ: int
     pixels_s0_10: int
     pixels_s10_40: int
     pixels_s40plus: int
+    pixels_d0_10: int
+    pixels_d10_60: int
+    pixels_d60_140: int
+    sums: Mapping[str, float] = field(repr=False, compare=False)
+
+    def as_row(self) -> Row:
+        """Return all means and counts by their names, always the same in the same order.
+
+        A mean over no pixels is None: an empty cell in CSV, and null in JSON, which has no NaN.
+        """
+        return self._means() | {name: getattr(self, name) for name in _COUNTS.values()}
+
+    def _means(self) -> Row:
+        means = {name: getattr(self, name) for name in _MEANS}
+        return {name: None if math.isnan(mean) else mean for name, mean in means.items()}
 
 
 @dataclass(frozen=True)
 class PooledMetrics:
-    """The metrics of several images together. All counts are totals over the images.
+    """The metrics of several images together. All counts and sums are totals over the images.
 
     Attributes
     ----------
@@ -83,6 +139,15 @@ class PooledMetrics:
     pooled: FlowMetrics
     mean: FlowMetrics
     images: int
+
+    def as_row(self) -> Row:
+        """Return everything by name, always the same names in the same order.
+
+        First `images`, then the columns of `FlowMetrics.as_row` with the pooled metrics, and last
+        the means over the images, with ``image_mean_`` before their names.
+        """
+        means = {f"image_mean_{name}": mean for name, mean in self.mean._means().items()}
+        return {"images": self.images} | self.pooled.as_row() | means
 
 
 def epe_metrics(
@@ -99,7 +164,7 @@ def epe_metrics(
         The true flow. Pixels with NaN in either component are not evaluated.
     occluded : (H, W) array_like of bool, optional
         Which pixels are hidden in the second image. Without it, the figures for occluded and for
-        visible pixels are NaN, because they are not known.
+        visible pixels and for occlusion boundaries are NaN, because they are not known.
 
     Returns
     -------
@@ -111,6 +176,26 @@ def epe_metrics(
     InputError
         If shapes or types do not fit, the flow is unknown where the truth is known, or either is
         infinite.
+
+    Notes
+    -----
+    The magnitudes and the distances to occlusion boundaries are split as by Sintel [1]_; the exact
+    definition of the distance is ours. A boundary consists of the pixels of `occluded` that share a
+    side with one of the other value, on both sides and also where the truth is unknown; the
+    distance is the Euclidean one between the centres of pixels. Occluded pixels are in no band of
+    distance: they have `epe_occ`. Visible pixels from 140 on are in no band either, nor is any
+    pixel of an image without a boundary. Where truth and mask are sparse, as KITTI's are, the
+    boundaries are those of the measured points, and the bands say little.
+
+    Fl is KITTI's [2]_, and the angle that of Barron et al. [3]_.
+
+    References
+    ----------
+    .. [1] D. J. Butler, J. Wulff, G. B. Stanley, M. J. Black: A naturalistic open source movie for
+       optical flow evaluation. ECCV 2012.
+    .. [2] M. Menze, A. Geiger: Object scene flow for autonomous vehicles. CVPR 2015.
+    .. [3] J. L. Barron, D. J. Fleet, S. S. Beauchemin: Performance of optical flow techniques.
+       IJCV 12, 1994.
 
     Examples
     --------
@@ -132,34 +217,22 @@ def epe_metrics(
     there, here = true[valid].astype(np.float64), vectors[valid].astype(np.float64)
     _check_values(here, there)
 
-    error = _length(here - there)
-    length = _length(there)
-    bad = (error > 3) & (error > length / 20)  # 5 %
-    if hidden is None:
-        noc = occ = np.zeros(error.shape, np.bool_)
-    else:
-        occ = hidden[valid]
-        noc = ~occ
-    slow, fast = length < 10, length >= 40
-    medium = ~slow & ~fast
-    return FlowMetrics(
-        epe_all=_mean(error),
-        epe_noc=_mean(error[noc]),
-        epe_occ=_mean(error[occ]),
-        s0_10=_mean(error[slow]),
-        s10_40=_mean(error[medium]),
-        s40plus=_mean(error[fast]),
-        fl_all=_mean(bad),
-        fl_noc=_mean(bad[noc]),
-        outlier_1px=_mean(error > 1),
-        outlier_3px=_mean(error > 3),
-        outlier_5px=_mean(error > 5),
-        pixels=error.size,
-        pixels_noc=_count(noc),
-        pixels_occ=_count(occ),
-        pixels_s0_10=_count(slow),
-        pixels_s10_40=_count(medium),
-        pixels_s40plus=_count(fast),
+    error, length = _length(here - there), _length(there)
+    values: dict[str, NDArray[Any]] = {
+        "epe": error,
+        "fl": (error > 3) & (error > length / 20),  # 5 %
+        "1px": error > 1,
+        "3px": error > 3,
+        "5px": error > 5,
+        "angle": _angle(here, there),
+    }
+    regions = _by_length(length) | _by_occlusion(hidden, valid)
+    return _metrics(
+        {
+            name: float(values[of][regions[over]].sum(dtype=np.float64))
+            for name, (of, over) in _MEANS.items()
+        },
+        {name: int(np.count_nonzero(regions[over])) for over, name in _COUNTS.items()},
     )
 
 
@@ -186,16 +259,60 @@ def _check_values(flow: NDArray[np.float64], truth: NDArray[np.float64]) -> None
         raise InputError("flow has infinite values; give a finite one wherever truth is known.")
 
 
+def _by_length(length: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
+    slow, fast = length < 10, length >= 40
+    every = np.ones(length.shape, np.bool_)
+    return {"all": every, "s0_10": slow, "s10_40": ~slow & ~fast, "s40plus": fast}
+
+
+def _by_occlusion(
+    hidden: NDArray[np.bool_] | None, valid: NDArray[np.bool_]
+) -> dict[str, NDArray[np.bool_]]:
+    """Return which of the pixels of known truth are in which region; none if nothing is known."""
+    if hidden is None:
+        nowhere = np.zeros(np.count_nonzero(valid), np.bool_)
+        return dict.fromkeys(("noc", "occ", "d0_10", "d10_60", "d60_140"), nowhere)
+    occ = hidden[valid]
+    noc = ~occ
+    # The mask is whole where the truth has holes, so the boundaries are those of all of it.
+    distance = boundary_distance(hidden)[valid]
+    return {
+        "noc": noc,
+        "occ": occ,
+        "d0_10": noc & (distance < 10),
+        "d10_60": noc & (distance >= 10) & (distance < 60),
+        "d60_140": noc & (distance >= 60) & (distance < 140),
+    }
+
+
 def _length(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.hypot(vectors[:, 0], vectors[:, 1]))
 
 
-def _count(mask: NDArray[np.bool_]) -> int:
-    return int(np.count_nonzero(mask))
+def _angle(flow: NDArray[np.float64], truth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the angles in degrees between the N×2 vectors, in space and time."""
+    one, other = _direction(flow), _direction(truth)
+    # The usual arccos of the product is off by up to 1e-6 degrees near 0; this is exact there.
+    half = np.arctan2(np.linalg.norm(one - other, axis=1), np.linalg.norm(one + other, axis=1))
+    return np.asarray(np.degrees(2 * half))
 
 
-def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    return float(values.mean(dtype=np.float64)) if values.size else math.nan
+def _direction(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (u, v, 1) for each of the N×2 vectors, at length 1."""
+    spacetime = np.column_stack([vectors, np.ones(len(vectors))])
+    return np.asarray(spacetime / np.hypot(_length(vectors), 1)[:, None])
+
+
+def _metrics(sums: Mapping[str, float], counts: Mapping[str, int]) -> FlowMetrics:
+    means = {name: _ratio(sums[name], counts[_COUNTS[over]]) for name, (_, over) in _MEANS.items()}
+    return _filled(means, counts, sums)
+
+
+def _filled(
+    means: Mapping[str, float], counts: Mapping[str, int], sums: Mapping[str, float]
+) -> FlowMetrics:
+    fields: dict[str, Any] = {**means, **counts}
+    return FlowMetrics(**fields, sums=sums)
 
 
 def pool(metrics: Iterable[FlowMetrics]) -> PooledMetrics:
@@ -216,23 +333,19 @@ def pool(metrics: Iterable[FlowMetrics]) -> PooledMetrics:
     InputError
         If there are none.
     """
-    images = [vars(one) for one in metrics]
+    images = list(metrics)
     if not images:
         raise InputError("metrics must hold those of at least one image.")
-    totals: dict[str, Any] = {
-        name: sum(one[name] for one in images) for name in images[0] if name.startswith("pixels")
-    }
-    pooled, mean = totals.copy(), totals.copy()
-    for name in images[0]:
-        if name not in totals:
-            count = _COUNT_OF.get(name, "pixels")
-            # An image without such pixels has NaN there.
-            having = [one for one in images if one[count]]
-            pooled[name] = _ratio([one[name] * one[count] for one in having], totals[count])
-            mean[name] = _ratio([one[name] for one in having], len(having))
-    return PooledMetrics(FlowMetrics(**pooled), FlowMetrics(**mean), len(images))
-
-
-def _ratio(values: Sequence[float], count: int) -> float:
+    counts = {name: sum(getattr(one, name) for one in images) for name in _COUNTS.values()}
     # fsum rounds once, so that the order of the images does not matter.
-    return math.fsum(values) / count if count else math.nan
+    sums = {name: math.fsum(one.sums[name] for one in images) for name in _MEANS}
+    means = {}
+    for name, (_, over) in _MEANS.items():
+        # An image without such pixels has NaN there.
+        having = [getattr(one, name) for one in images if getattr(one, _COUNTS[over])]
+        means[name] = _ratio(math.fsum(having), len(having))
+    return PooledMetrics(_metrics(sums, counts), _filled(means, counts, sums), len(images))
+
+
+def _ratio(total: float, count: int) -> float:
+    return total / count if count else math.nan

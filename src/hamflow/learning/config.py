@@ -13,13 +13,14 @@ from typing import Annotated, Any, Literal, get_args
 import tyro
 
 from hamflow._tables import build, config_of_file
+from hamflow.datasets import registry
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 
 Model = Literal["ff", "fq", "qq"]
 Target = Literal["one", "spread"]
-DatasetName = Literal["synthetic", "folder"]
+DatasetName = registry.DatasetName
 
 _SEEDS = 2**31  # scenes to validate on have the seeds above
 
@@ -69,11 +70,13 @@ class DataConfig:
 
     Parameters
     ----------
-    dataset : "synthetic" or "folder"
-        Scenes rendered while learning, or pairs on the disk.
+    dataset : str
+        Scenes rendered while learning (synthetic), or pairs on the disk: one's own (folder), or
+        the training part of a public data set; see `hamflow.datasets.open_dataset`.
     root : Path or None
         Synthetic: a folder of photographs, or none for drawn textures. Folder: the tree of
-        <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png.
+        <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png. Else: the folder of
+        the data set, laid out as it is published.
     subset : float
         Share of the pairs on the disk to learn from, evenly sampled; the paper takes 0.2.
     reduce : int
@@ -94,9 +97,10 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         if self.dataset not in get_args(DatasetName):
-            raise InputError(f"dataset must be synthetic or folder, not {self.dataset!r}.")
-        if self.dataset == "folder" and self.root is None:
-            raise InputError("The dataset folder needs its root.")
+            names = ", ".join(sorted(get_args(DatasetName)))
+            raise InputError(f"dataset must be one of {names}, not {self.dataset!r}.")
+        if self.dataset != "synthetic" and self.root is None:
+            raise InputError(f"The dataset {self.dataset} needs its root.")
         _check(0 < self.subset <= 1, "subset", "above 0 and at most 1", self.subset)
         _check(1 <= self.reduce <= 16, "reduce", "from 1 to 16", self.reduce)
         if self.crop is not None:

@@ -7,14 +7,15 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from hamflow.datasets import FolderDataset
+from hamflow.datasets import open_dataset
+from hamflow.datasets.pair_dataset import evenly
 from hamflow.datasets.synthetic import SyntheticDataset
 from hamflow.errors import HamflowError, InputError
 from hamflow.learning.augment import Sample, augment
@@ -36,15 +37,14 @@ class PairSource:
             self.count = _ENDLESS
         else:
             assert config.root is not None
-            pairs = FolderDataset(config.root)
-            self._pairs = [pairs[i] for i in evenly(len(pairs), config.subset)]
+            self._pairs = open_dataset(config.dataset, config.root, subset=config.subset)
             self.count = len(self._pairs)
 
     def __getitem__(self, number: int) -> Sample:
         if self._config.dataset == "synthetic":
             scene = self._scenes[number]
             return Sample(_floats(scene.image0), _floats(scene.image1), scene.flow, scene.occluded)
-        pair = replace(self._pairs[number])  # a copy, freed with what it has read
+        pair = self._pairs[number]
         occluded = pair.occluded
         if occluded is None:
             occluded = np.zeros(pair.flow.shape[:2], np.bool_)
@@ -58,7 +58,7 @@ class TrainingPairs(Dataset[Sample]):
     def __init__(self, config: TrainConfig) -> None:
         self._source = PairSource(config.data, config.seed)
         self._augment: AugmentConfig = config.augment
-        self._crop = config.data.crop if config.data.dataset == "folder" else None
+        self._crop = config.data.crop if config.data.dataset != "synthetic" else None
         self._seed = config.seed
 
     def __len__(self) -> int:
@@ -166,18 +166,6 @@ def validation_samples(config: TrainConfig) -> Iterator[Sample]:
         numbers = evenly(source.count, min(1.0, count / source.count))
     for number in numbers:
         yield source[number]
-
-
-def evenly(count: int, share: float) -> list[int]:
-    """Return evenly spaced numbers below `count`: a share of them, at least one.
-
-    Examples
-    --------
-    >>> evenly(10, 0.2)
-    [2, 7]
-    """
-    wanted = max(1, round(count * share))
-    return [int((2 * i + 1) * count / (2 * wanted)) for i in range(wanted)]
 
 
 def as_tensor(images: list[NDArray[np.float32]]) -> torch.Tensor:

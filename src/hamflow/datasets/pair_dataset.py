@@ -1,0 +1,163 @@
+"""What all data sets on the disk share: a sequence of image pairs that are read on demand."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Self, overload
+
+from hamflow.datasets.flow_pair import FlowPair
+from hamflow.errors import FileError, InputError
+
+
+class PairDataset(Sequence[FlowPair]):
+    """Image pairs on the disk, sorted by name.
+
+    Only names are looked at until a pair's images or flow are asked for, and the dataset keeps
+    nothing of what its pairs read. A slice is a dataset of the same kind.
+
+    Parameters
+    ----------
+    root : Path
+        What error messages name.
+    pairs : iterable of FlowPair
+        With names of their own, in any order.
+    expected : str
+        The end of the error message if there is none: which files are expected where.
+
+    Raises
+    ------
+    FileError
+        If there is no pair.
+    """
+
+    def __init__(self, root: Path, pairs: Iterable[FlowPair], expected: str) -> None:
+        self._root = root
+        self._pairs = tuple(sorted(pairs, key=lambda pair: pair.name))
+        if not self._pairs:
+            raise FileError(f"{root}: holds no image pairs; {expected}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the pairs, with the groups that they are in, as in ``"alley_1/frame_0001"``.
+
+        They are sorted, as long as the dataset was not put into another order by a slice.
+        """
+        return tuple(pair.name for pair in self._pairs)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that the pairs are in, sorted; ``""`` for pairs that are in none."""
+        return tuple(sorted({pair.group for pair in self._pairs}))
+
+    def subset(self, names: str | Iterable[str]) -> Self:
+        """Return a dataset of some of the pairs, in the same order.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Names of pairs, or of groups for all pairs in them.
+
+        Raises
+        ------
+        InputError
+            If one of the names is neither a pair nor a group, or there is none.
+        """
+        wanted = {names} if isinstance(names, str) else set(names)
+        if not wanted:
+            raise InputError("names must hold at least one pair or group.")
+        # What each pair may be called by: "a/b/c" by itself, "a/b" and "a".
+        handles = [_handles(pair.name) for pair in self._pairs]
+        unknown = sorted(wanted.difference(*handles))
+        if unknown:
+            raise InputError(
+                f"names holds {unknown[0]!r}, which is neither a pair nor a group below "
+                f"{self._root}; look at the dataset's names and groups."
+            )
+        return self._with(
+            pair for pair, own in zip(self._pairs, handles, strict=True) if wanted & set(own)
+        )
+
+    def evenly(self, share: float, *, disjoint_from: Iterable[FlowPair] = ()) -> Self:
+        """Return a dataset of a share of the pairs, evenly sampled.
+
+        Of n pairs, w = max(1, round(n · share)) are taken: those with the numbers
+        ⌊(2i + 1) n / (2w)⌋ for i = 0, ..., w - 1, the centres of w equal parts. As pairs are sorted
+        by scene and frame, every scene gives about its share.
+
+        With `disjoint_from`, the w pairs are sampled in the same way, but from the pairs whose
+        names are not in there: ``data.evenly(0.2)`` to learn from and ``data.evenly(0.4,
+        disjoint_from=...)`` to evaluate on have 20 % and 40 % of all pairs, and none in common.
+        As only names count, this holds for the clean and the final pass of a scene, too. Pairs
+        that follow each other still share a frame.
+
+        Parameters
+        ----------
+        share : float
+            Above 0, up to 1: of all pairs of this dataset, whatever is left out.
+        disjoint_from : iterable of FlowPair
+            Pairs to leave out, another dataset for example.
+
+        Raises
+        ------
+        InputError
+            If the share is out of range, or more than is left.
+        """
+        if not 0 < share <= 1:
+            raise InputError(f"share must be above 0 and at most 1, but is {share}.")
+        taken = {pair.name for pair in disjoint_from}
+        left = [pair for pair in self._pairs if pair.name not in taken]
+        wanted = _portion(len(self), share)
+        if wanted > len(left):
+            raise InputError(
+                f"share asks for {wanted} of {len(self)} pairs, but only {len(left)} are not in "
+                "disjoint_from; take a smaller share."
+            )
+        return self._with(left[number] for number in _centres(len(left), wanted))
+
+    def _with(self, pairs: Iterable[FlowPair]) -> Self:
+        other = copy.copy(self)
+        other._pairs = tuple(pairs)
+        return other
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> FlowPair: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> FlowPair | Self:
+        if isinstance(index, slice):
+            return self._with(self._pairs[index])
+        # A copy: what it reads is freed with it.
+        return replace(self._pairs[index])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {str(self._root)!r}: {len(self)} pairs>"
+
+
+def evenly(count: int, share: float) -> list[int]:
+    """Return evenly spaced numbers below `count`: a share of them, at least one.
+
+    Examples
+    --------
+    >>> evenly(10, 0.2)
+    [2, 7]
+    """
+    return _centres(count, _portion(count, share))
+
+
+def _portion(count: int, share: float) -> int:
+    return min(count, max(1, round(count * share)))
+
+
+def _centres(count: int, wanted: int) -> list[int]:
+    return [(2 * i + 1) * count // (2 * wanted) for i in range(wanted)]
+
+
+def _handles(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]

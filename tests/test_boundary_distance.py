@@ -1,0 +1,105 @@
+"""The distance to the boundaries of a mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from hamflow.evaluation import epe_metrics
+from hamflow.evaluation._distance import boundary, boundary_distance, distance_to
+
+Mask = NDArray[Any]
+masks = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12))
+
+
+def scipy_boundary(mask: Mask) -> Mask:
+    """Where the mask changes when it grows or shrinks by one pixel."""
+    cross = ndimage.generate_binary_structure(2, 1)
+    grown = ndimage.binary_dilation(mask, cross)
+    shrunk = ndimage.binary_erosion(mask, cross, border_value=1)
+    return np.asarray(grown != shrunk)
+
+
+def test_by_hand() -> None:
+    mask = np.zeros((4, 6), bool)
+    mask[1, 1] = True
+    assert boundary(mask).astype(int).tolist() == [
+        [0, 1, 0, 0, 0, 0],
+        [1, 1, 1, 0, 0, 0],
+        [0, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0],
+    ]
+    two, five = np.sqrt(2), np.sqrt(5)
+    assert boundary_distance(mask).tolist() == [
+        [1, 0, 1, two, five, np.sqrt(10)],
+        [0, 0, 0, 1, 2, 3],
+        [1, 0, 1, two, five, np.sqrt(10)],
+        [two, 1, two, five, np.sqrt(8), np.sqrt(13)],
+    ]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (4, 5)])
+@pytest.mark.parametrize("value", [False, True])
+def test_no_boundary(shape: tuple[int, int], value: bool) -> None:
+    mask = np.full(shape, value)
+    assert not boundary(mask).any()
+    assert (boundary_distance(mask) == np.inf).all()
+
+
+@given(masks)
+def test_boundary(mask: Mask) -> None:
+    assert (boundary(mask) == scipy_boundary(mask)).all()
+    assert (boundary(~mask) == boundary(mask)).all()
+
+
+@given(masks)
+def test_distance(marks: Mask) -> None:
+    if marks.any():
+        assert (distance_to(marks) == ndimage.distance_transform_edt(~marks)).all()
+    else:
+        assert (distance_to(marks) == np.inf).all()
+
+
+@pytest.mark.parametrize("density", [1e-4, 1e-3, 0.01, 0.1, 0.5])
+@pytest.mark.parametrize("shape", [(200, 300), (400, 90), (1, 500), (500, 1)])
+def test_distance_in_large_masks(shape: tuple[int, int], density: float) -> None:
+    marks = np.random.default_rng(0).random(shape) < density
+    marks[shape[0] // 3, shape[1] // 2] = True
+    assert (distance_to(marks) == ndimage.distance_transform_edt(~marks)).all()
+
+
+def test_distance_to_one_corner() -> None:
+    """Nearly all columns have no mark at all."""
+    for y, x in ((0, 0), (0, -1), (-1, 0), (-1, -1)):
+        marks = np.zeros((30, 70), bool)
+        marks[y, x] = True
+        assert (distance_to(marks) == ndimage.distance_transform_edt(~marks)).all()
+
+
+@given(st.integers(0, 1000))
+def test_bands(seed: int) -> None:
+    """The bands of `epe_metrics`, from what scipy makes of the mask."""
+    rng = np.random.default_rng(seed)
+    shape = (40, 170)
+    occluded = np.zeros(shape, bool)
+    y, x = rng.integers(0, 40), rng.integers(0, 170)
+    occluded[y : y + rng.integers(1, 30), x : x + rng.integers(1, 40)] = True
+    truth, flow = rng.normal(0, 5, (2, *shape, 2))
+    truth[rng.random(shape) < 0.2] = np.nan
+    error = np.hypot(*np.moveaxis(flow - truth, 2, 0))
+    error[occluded] = np.nan
+    distance = ndimage.distance_transform_edt(~scipy_boundary(occluded))
+    metrics = epe_metrics(flow, truth, occluded)
+    for name, low, high in (("d0_10", 0, 10), ("d10_60", 10, 60), ("d60_140", 60, 140)):
+        chosen = error[(distance >= low) & (distance < high)]
+        chosen = chosen[~np.isnan(chosen)]
+        assert getattr(metrics, f"pixels_{name}") == chosen.size
+        expected = chosen.mean() if chosen.size else np.nan
+        assert getattr(metrics, name) == pytest.approx(expected, nan_ok=True)
