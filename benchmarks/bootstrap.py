@@ -77,7 +77,7 @@ def draw(folder: Path, output: Path) -> None:
         rows = read_curve(folder / name / "curve.csv")
         steps = np.array([int(row["number"]) for row in rows])
         losses = np.array([float(row["loss"]) for row in rows])
-        smooth = [losses[max(0, k - 20) : k + 1].mean() for k in range(len(losses))]
+        smooth = [losses[max(0, k - 19) : k + 1].mean() for k in range(len(losses))]
         style = ":" if "torch" in name else "-"
         colour = "tab:blue" if label.startswith("true") else "tab:orange"
         left.plot(steps, smooth, style, color=colour)

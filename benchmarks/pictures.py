@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 import hamflow
 from hamflow.datasets import FolderDataset, demo_scene
-from hamflow.evaluation import opencv_methods, sparsification
+from hamflow.evaluation import Sparsification, opencv_methods, sparsification
 from hamflow.flow import endpoint_error
 from hamflow.visualise import error_map
 
@@ -83,7 +83,7 @@ def draw_pairs(estimator: hamflow.Estimator, pairs: FolderDataset) -> None:
     draw_curves(curves)
 
 
-def draw_curves(curves: list[sparsification]) -> None:
+def draw_curves(curves: list[Sparsification]) -> None:
     """Draw the mean over the pairs, each relative to its own error."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415  (after the choice of the backend)

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <queue>
 #include <stdexcept>
 #include <utility>
@@ -73,13 +74,14 @@ class Interpolator {
 
    private:
     static constexpr float unreached = 3e38f;
-    static constexpr int block_seeds = 64;
+    // A block needs a field of all seeds: not too many blocks.
+    int block_seeds() const { return std::max(64, (p_.seeds + 255) / 256); }
 
-    int blocks() const { return (p_.seeds + block_seeds - 1) / block_seeds; }
+    int blocks() const { return (p_.seeds + block_seeds() - 1) / block_seeds(); }
     template <class Body>
     void for_block(int block, const Body& body) const {
-        const int end = std::min(p_.seeds, (block + 1) * block_seeds);
-        for (int s = block * block_seeds; s < end; ++s) body(s);
+        const int end = std::min(p_.seeds, (block + 1) * block_seeds());
+        for (int s = block * block_seeds(); s < end; ++s) body(s);
     }
 
     // Negative steps make paths without end; infinite ones and NaN, pixels without an owner.

@@ -91,8 +91,11 @@ def test_by_group_is_a_mean_over_pairs() -> None:
         {"pair": "g/a", "method": "m", "epe": 1.0},
         {"pair": "g/b", "method": "m", "epe": 4.0},
         {"pair": "h/a", "method": "m", "epe": 7.0, "ause": None},
+        {"pair": "h/a", "method": "n", "epe": 1.0},
+        {"pair": "h/b", "method": "m", "epe": 9.0},
+        {"pair": "h/b", "method": "n", "epe": None, "failed": "no matches"},
     ]
-    assert bench.by_group(rows) == {"g": {"m": 2.5}, "h": {"m": 7.0}}
+    assert bench.by_group(rows) == {"g": {"m": 2.5}, "h": {"m": 8.0}}
     assert bench.by_group(rows, "ause") == {}
 
 

@@ -43,10 +43,11 @@ class EstimatorConfig:
     fractions : bool
         Refine to fractions of a pixel by `hamflow.refinement.refine`.
     deviation : float
-        Matches that are farther from what the coarser scale says are not trusted; in pixels of the
-        finest matching scale.
+        Matches that are farther from what the coarser scale says are not trusted; in pixels of
+        their own scale.
     memory : float
-        Gigabytes that the joint model may take; a window that needs more is narrowed.
+        Gigabytes that the joint model may take; a window that the estimator finds and that needs
+        more is narrowed (one that is given is not).
     crf : CrfConfig
         The joint model.
     fill : FillConfig
@@ -79,8 +80,10 @@ class EstimatorConfig:
             if type(value) is not int or value < least:
                 raise InputError(f"{name} must be a whole number, at least {least}, not {value!r}.")
         for name in ("deviation", "memory"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be positive, not {getattr(self, name)!r}.")
+            if not 0 < getattr(self, name) <= 1e6:
+                raise InputError(
+                    f"{name} must be positive, at most a million, not {getattr(self, name)!r}."
+                )
 
 
 PRESETS: dict[str, EstimatorConfig] = {

@@ -75,7 +75,7 @@ class Estimator:
         Parameters
         ----------
         image0, image1 : array, PIL image or path
-            Of one size; grey, RGB or RGBA; uint8, uint16, or floating point in 0..1.
+            Of one size; grey, RGB (not BGR) or RGBA; uint8, uint16, or floating point in 0..1.
         progress : callable, optional
             Called with the name of a stage and the share of the work that is done.
         """
@@ -85,13 +85,21 @@ class Estimator:
     def calc(self, I0: ArrayLike, I1: ArrayLike, flow: Any = None) -> Flow:  # noqa: N803
         """Return the flow alone, as OpenCV's ``DenseOpticalFlow.calc`` does.
 
-        `flow` is filled if it is an array of the right shape; it is not used as a start.
+        Colours are RGB: pass ``image[..., ::-1]`` of what OpenCV reads, which is BGR. An array
+        `flow` is filled and returned; it is not used as a start.
         """
-        result = self.estimate(I0, I1).flow
+        frames = self.frame(I0, "I0"), self.frame(I1, "I1")
         if isinstance(flow, np.ndarray):
-            if flow.shape != result.shape:
-                raise InputError(f"flow must have the shape {result.shape}, not {flow.shape}.")
+            shape = (*frames[0].shape, 2)
+            if flow.shape != shape or flow.dtype.kind != "f":
+                raise InputError(
+                    f"flow must be of floating point and have the shape {shape}, but is "
+                    f"{flow.dtype} and {flow.shape}."
+                )
+        result = self.between(*frames)[0].flow
+        if isinstance(flow, np.ndarray):
             flow[...] = result
+            return flow
         return result
 
     def frame(self, image: ImageLike, name: str = "image") -> Frame:
@@ -170,7 +178,8 @@ def estimate(
     Parameters
     ----------
     image0, image1 : array, PIL image or path
-        Of one size; grey, RGB or RGBA; uint8, uint16, or floating point in 0..1.
+        Of one size; grey, RGB (not OpenCV's BGR) or RGBA; uint8, uint16, or floating point in
+        0..1.
     preset : str, path or EstimatorConfig
         ``"fast"``, ``"balanced"``, ``"accurate"``, ``"paper"``, or a TOML file.
     window : "auto", Window, int or tuple

@@ -75,10 +75,15 @@ def as_pixels(image: ImageLike, name: str = "image") -> NDArray[np.float32]:
         array = np.asarray(image)
     if array.ndim == 3 and array.shape[2] in (1, 4):
         array = array[:, :, 0] if array.shape[2] == 1 else array[:, :, :3]
+    if isinstance(image, Image.Image) and image.mode.startswith("I"):
+        # Pillow's modes for 16 bits; int32 holds them, too.
+        if array.min() < 0 or array.max() > 65535:
+            raise InputError(f"{name} must have values from 0 to 65535.")
+        array = array.astype(np.uint16)
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
     try:
-        array = checked_image(array)
+        array = checked_image(array.astype(array.dtype.newbyteorder("="), copy=False))
     except InputError as trouble:
         raise InputError(str(trouble).replace("image", name, 1)) from None
     if array.dtype.kind == "u":

@@ -28,6 +28,7 @@ _MARGIN_OF_PREVIOUS = 8
 # The window of the pair before is good enough if so much of the share of pixels that a full look
 # trusted is trusted again.
 _KEPT = 0.9
+_LEAST_TRUSTED = 0.2
 # The window leaves out so many of a thousand pixels at either end; more if it is too large.
 _LEFT_OUT = (3, 10, 30, 100)
 _SHORTEST = 24  # pixels that the shorter side of a coarser image has at least
@@ -57,6 +58,22 @@ class Clock:
             self.seconds[name] = self.seconds.get(name, 0.0) + elapsed
 
 
+@dataclass(frozen=True)
+class Solution:
+    """What remains of the joint model's result; its volumes are too large to keep."""
+
+    energy: float
+    bound: float
+    gap: float
+    window: Window
+    history: tuple[crf.CrfStep, ...]
+
+    @classmethod
+    def of(cls, result: crf.CrfResult) -> Solution:
+        """Keep what is small."""
+        return cls(result.energy, result.bound, result.gap, result.window, result.history)
+
+
 @dataclass
 class Direction:
     """What the finest scale says about one direction."""
@@ -65,7 +82,7 @@ class Direction:
     trusted: NDArray[np.bool_]
     filled: Flow
     distance: NDArray[np.float32]
-    solution: crf.CrfResult
+    solution: Solution
 
 
 @dataclass
@@ -75,7 +92,7 @@ class Matched:
     directions: list[Direction]
     factor: int
     full_share: float | None = None
-    """Share of trusted pixels when the whole window was last looked at, in a video."""
+    """Largest share of trusted pixels since the whole window was last looked at, in a video."""
     trusted_share: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -128,8 +145,8 @@ def match(
         narrow = _match_at(factors[-1], frames, hurried, windows, clock, candidates=previous)
         # Otherwise a cut, or something fast came into the picture: look everywhere.
         assert previous.full_share is not None
-        if narrow.trusted_share >= _KEPT * previous.full_share:
-            return replace(narrow, full_share=previous.full_share)
+        if narrow.trusted_share >= max(_KEPT * previous.full_share, _LEAST_TRUSTED):
+            return replace(narrow, full_share=max(previous.full_share, narrow.trusted_share))
     matched: Matched | None = None
     for factor in factors:
         if window is not None:
@@ -158,21 +175,21 @@ def _match_at(
         bits = [frame.bits(factor) for frame in frames]
     images = [frame.at(factor) for frame in frames]
     ways = [(0, 1), (1, 0)] if config.both else [(0, 1)]
-    solutions = []
+    flows, solutions = [], []
     for (start, end), window in zip(ways, windows, strict=False):
         with clock.stage("joint model", done + 0.05 + 0.1 * start):
-            solutions.append(
-                crf.solve(
-                    bits0=bits[start],
-                    bits1=bits[end],
-                    image=images[start],
-                    window=window,
-                    config=config.crf,
-                    initial_labels=_labels(candidates, start, window),
-                )
+            result = crf.solve(
+                bits0=bits[start],
+                bits1=bits[end],
+                image=images[start],
+                window=window,
+                config=config.crf,
+                initial_labels=_labels(candidates, start, window),
             )
+            flows.append(result.flow)
+            solutions.append(Solution.of(result))
+            del result  # before the other direction needs as much memory
     with clock.stage("filling", done + 0.25):
-        flows = [solution.flow for solution in solutions]
         trusted = [np.ones(flow.shape[:2], np.bool_) for flow in flows]
         if config.both:
             trusted = [consistent(flows[0], flows[1]), consistent(flows[1], flows[0])]
@@ -202,7 +219,9 @@ def _fits(previous: Matched, factor: int, frame: Frame, config: EstimatorConfig)
     return (
         previous.factor == factor
         and previous.directions[0].flow.shape[:2] == frame.at(factor).shape[:2]
-        and len(previous.directions) == 1 + config.both
+        # With one direction nothing tells when its window is left.
+        and config.both
+        and len(previous.directions) == 2
     )
 
 

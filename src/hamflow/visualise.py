@@ -81,7 +81,7 @@ def draw_arrows(
     image : (H, W) or (H, W, 3) uint8 or uint16 array_like, optional
         What to draw on, faded; by default white.
     step : int
-        Pixels from one arrow to the next, at least 4.
+        Pixels from one arrow to the next, 4 to 4096.
     max_flow : float, optional
         The length in pixels that is drawn 1.3 steps long; longer vectors are cut to that. By
         default `typical_length`.
@@ -94,14 +94,14 @@ def draw_arrows(
     Raises
     ------
     InputError
-        If shapes or types do not fit, the flow has infinite values, `step` is less than 4, or
+        If shapes or types do not fit, the flow has infinite values, `step` is out of range, or
         `max_flow` is not positive.
     """
     vectors = as_flow(flow)
     if np.isinf(vectors).any():
         raise InputError("flow has infinite values; mark unknown pixels with NaN.")
-    if step < 4:
-        raise InputError(f"step must be at least 4 pixels, but is {step}.")
+    if not 4 <= step <= 4096:
+        raise InputError(f"step must be from 4 to 4096 pixels, but is {step}.")
     if max_flow is not None and not 0 < max_flow < np.inf:
         raise InputError(f"max_flow must be a positive number of pixels, but is {max_flow}.")
     height, width = vectors.shape[:2]

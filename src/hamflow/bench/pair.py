@@ -16,7 +16,9 @@ from hamflow.config import EstimatorConfig, preset_config
 from hamflow.datasets import FlowPair, FolderDataset, demo_scene
 from hamflow.estimator import Estimator
 from hamflow.evaluation import epe_metrics, opencv_methods, sparsification
+from hamflow.evaluation.peers import Method
 from hamflow.flow import endpoint_error
+from hamflow.visualise import to_bytes
 
 Progress = Callable[[str], None]
 
@@ -80,27 +82,28 @@ def run(
             report["rows"].append({"pair": pair.name, "method": name} | _ours(pair, estimator))
         for name, method in methods.items():
             progress(f"{pair.name}: {name}")
-            started = time.perf_counter()
-            flow = method(*(_eight_bits(image) for image in (pair.image0, pair.image1)))
-            seconds = time.perf_counter() - started
-            row = _errors(pair, flow) | {"seconds": seconds}
-            report["rows"].append({"pair": pair.name, "method": name} | row)
+            report["rows"].append({"pair": pair.name, "method": name} | _theirs(pair, method))
     if ablation and pairs is not None:
         report["ablation"] = _ablation(pairs, preset_config(presets[0]), progress)
     return report
 
 
 def by_group(rows: Sequence[Mapping[str, Any]], key: str = "epe") -> dict[str, dict[str, float]]:
-    """Return the means over the pairs of each group: {group: {method: mean}}."""
-    values: dict[str, dict[str, list[float]]] = {}
+    """Return the means over the pairs of each group: {group: {method: mean}}.
+
+    A method that failed on one of them, or does not know the quantity, is left out.
+    """
+    values: dict[str, dict[str, list[float | None]]] = {}
     for row in rows:
         group = row["pair"].rpartition("/")[0]
-        if row.get(key) is not None:
-            values.setdefault(group, {}).setdefault(row["method"], []).append(row[key])
-    return {
-        group: {name: float(np.mean(found)) for name, found in methods.items()}
-        for group, methods in values.items()
-    }
+        values.setdefault(group, {}).setdefault(row["method"], []).append(row.get(key))
+    means: dict[str, dict[str, float]] = {}
+    for group, methods in values.items():
+        for name, found in methods.items():
+            known = [value for value in found if value is not None]
+            if len(known) == len(found):
+                means.setdefault(group, {})[name] = float(np.mean(known))
+    return means
 
 
 def _seconds(
@@ -162,6 +165,16 @@ def _ours(pair: FlowPair, estimator: Estimator) -> dict[str, Any]:
     return row
 
 
+def _theirs(pair: FlowPair, method: Method) -> dict[str, Any]:
+    try:
+        flow, seconds = _timed(partial(method, to_bytes(pair.image0), to_bytes(pair.image1)))
+    except Exception as trouble:  # some give up on some pairs, with exceptions of their own
+        return {"epe": None, "noc": None, "seconds": None, "failed": str(trouble)}
+    if not np.isfinite(flow).all():
+        return {"epe": None, "noc": None, "seconds": seconds, "failed": "undefined flow"}
+    return _errors(pair, flow) | {"seconds": seconds}
+
+
 def _errors(pair: FlowPair, flow: NDArray[np.float32]) -> dict[str, Any]:
     metrics = epe_metrics(flow, pair.flow, pair.occluded)
     return {
@@ -187,7 +200,3 @@ def _ablation(
             flow = estimator.estimate(pair.image0, pair.image1).flow
             rows.append({"pair": pair.name, "method": step} | _errors(pair, flow))
     return by_group(rows)
-
-
-def _eight_bits(image: NDArray[Any]) -> NDArray[np.uint8]:
-    return (image >> 8).astype(np.uint8) if image.dtype == np.uint16 else image

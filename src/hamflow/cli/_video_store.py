@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import hamflow
+from hamflow.descriptors.model import PAIRS, shipped_file
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import check_flow_path, write_flow, write_image
@@ -189,7 +191,6 @@ class Store:
             ) from error
         record = {
             **self._about,
-            "version": hamflow.__version__,
             "size": self.size[::-1],
             "max_flow": self.max_flow,
         }
@@ -216,8 +217,14 @@ def settings_of(estimator: Estimator, every: int) -> dict[str, Any]:
     settings = asdict(estimator.config)
     settings["window"] = "auto" if estimator.window is None else estimator.window.as_tuple()
     settings["every"] = every
-    if Path(estimator.config.model).is_file():
-        settings["model"] = file_identity(estimator.config.model)
+    settings["version"] = hamflow.__version__
+    model = estimator.config.model
+    if Path(model).suffix:
+        settings["model"] = file_identity(model)
+    elif model != PAIRS:
+        # Another release may have learned better ones.
+        weights = shipped_file(model).read_bytes()
+        settings["weights"] = hashlib.sha256(weights).hexdigest()[:16]
     return settings
 
 

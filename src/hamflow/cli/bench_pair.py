@@ -104,10 +104,11 @@ def _groups(report: dict[str, Any]) -> Table:
         title="Mean endpoint error in px over all valid pixels, mean over the pairs of a folder",
     )
     for group, errors in means.items():
-        best = min((errors[name] for name in report["peers"]), default=None)
+        known = (errors[name] for name in report["peers"] if name in errors)
+        best = min(known, default=None)
         table.add_row(
             group,
-            *(f"{errors[name]:.3f}" for name in methods),
+            *(f"{errors[name]:.3f}" if name in errors else "failed" for name in methods),
             "–" if best is None else f"{errors[first] / best:.2f}",
             f"{ause[group][first]:.3f}" if first in ause.get(group, {}) else "–",
         )
@@ -119,7 +120,8 @@ def _pairs(report: dict[str, Any]) -> Table:
     table = Table("pair", *methods, title="The same, pair by pair")
     errors = {(row["pair"], row["method"]): row["epe"] for row in report["rows"]}
     for pair in dict.fromkeys(row["pair"] for row in report["rows"]):
-        table.add_row(pair, *(f"{errors[pair, name]:.3f}" for name in methods))
+        found = (errors[pair, name] for name in methods)
+        table.add_row(pair, *("failed" if e is None else f"{e:.3f}" for e in found))
     return table
 
 

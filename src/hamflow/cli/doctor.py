@@ -19,10 +19,11 @@ EXTRAS = {
     "peers": ("faiss", "cv2"),
     "plot": ("matplotlib",),
     "test": (
-        *("flow_vis", "h5py", "hypothesis", "matplotlib", "mypy", "onnx"),
+        *("av", "cv2", "flow_vis", "h5py", "hypothesis", "matplotlib", "mypy", "onnx"),
         *("pytest", "ruff", "scipy"),
     ),
     "train": ("matplotlib", "onnx", "tensorboard", "torch"),
+    "video": ("av",),
 }
 
 

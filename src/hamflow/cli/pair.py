@@ -22,6 +22,7 @@ from hamflow.io import check_flow_path, write_flow, write_image
 from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io.images import check_image_path
 from hamflow.result import FlowResult
+from hamflow.visualise import typical_length
 
 
 def pair(
@@ -140,9 +141,7 @@ def _write_pictures(
     result: FlowResult, viz: Path | None, occlusion: Path | None, confidence: Path | None
 ) -> None:
     if viz is not None:
-        # A few fast pixels would set the scale and wash all others out.
-        longest = float(np.percentile(np.linalg.norm(result.flow, axis=2), 95))
-        write_image(viz, flow_to_color(result.flow, max_flow=max(1.0, longest)))
+        write_image(viz, flow_to_color(result.flow, max_flow=typical_length(result.flow)))
     if occlusion is not None and result.occlusion is not None:
         write_image(occlusion, result.occlusion.astype(np.uint8) * np.uint8(255))
     if confidence is not None and result.confidence is not None:

@@ -17,7 +17,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hamflow.cli._options import check_distinct, parse_window
+from hamflow.cli._options import check_distinct, parse_auto_window
 from hamflow.cli._video_store import (
     RECORD,
     Sink,
@@ -176,7 +176,7 @@ def video(
             raise FileError(f"{output}: is there already; add --overwrite to replace it.")
     estimator = Estimator(
         preset,
-        window="auto" if window == "auto" else parse_window(window),
+        window=parse_auto_window(window),
         scale=scale,
         model=model,
     )
@@ -346,7 +346,8 @@ def _summary(
     sentence = f"{', '.join(said)}: {output}"
     if max_flow is not None:
         sentence += f"; full colour is {max_flow:g} px (--max-flow {max_flow:g})"
-    if stop is None and frames.count is not None and tally.frames < frames.count:
+    short = frames.count is not None and tally.frames < frames.count
+    if short and stop is None and not Path(frames.name).is_dir():
         # FFmpeg ends quietly where a file breaks off.
         sentence += f"; {frames.name} announces {frames.count} frames, but has {tally.frames}"
     return f"{sentence}."

@@ -71,9 +71,11 @@ def _pairs(frames: Listing, flows: Listing | None) -> Iterator[FlowPair]:
     for sequence, members in groupby(matches, sequence_of):
         # The last frame of a sequence has a flow, too, but no frame to go with it.
         for first, second in pairwise(members):
+            following = f"{sequence}_{int(first[2]) + 1:0{len(first[2])}d}.png"
             yield FlowPair(
                 f"{sequence}/{first[2]}",
                 frames.file(first[0]),
-                frames.file(second[0]),
+                # A gap in the numbers is an error that names the missing file.
+                frames.file(second[0] if int(second[2]) == int(first[2]) + 1 else following),
                 flow_path=None if flows is None else flows.file(first[0]),
             )

@@ -70,7 +70,7 @@ def sparsification(error: ArrayLike, confidence: ArrayLike) -> Sparsification:
 
 
 def _remaining(errors: NDArray[Any], removed: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the means of the first part of the errors, which are in the order of their removal."""
+    """Return the means of the first part of the errors, of which the last are removed first."""
     count = np.maximum(1, np.rint((1 - removed) * len(errors))).astype(np.intp)
     means: NDArray[np.float64] = np.cumsum(errors)[count - 1] / count
     return means

@@ -117,8 +117,8 @@ class VideoWriter:
 
     def __init__(self, path: _Path, fps: float | Fraction = 25) -> None:
         check_video_path(path)
-        if not 0 < fps <= 1000:
-            raise InputError(f"fps must be a number above 0, up to 1000, but is {fps}.")
+        if not 0.001 <= fps <= 1000:
+            raise InputError(f"fps must be a number from 0.001 to 1000, but is {fps}.")
         self._path = path
         rate = Fraction(fps)
         self._rate = rate.limit_denominator(max(1, _MOST_TICKS // math.ceil(rate)))

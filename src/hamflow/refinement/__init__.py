@@ -10,7 +10,7 @@ from __future__ import annotations
 from hamflow.refinement.confidence import confidence
 from hamflow.refinement.consistency import consistent, disagreement, occluded
 from hamflow.refinement.filling import FillConfig, fill
-from hamflow.refinement.variational import VariationalConfig, refine
+from hamflow.refinement.variational import VariationalConfig, features, refine
 
 __all__ = [
     "FillConfig",
@@ -18,6 +18,7 @@ __all__ = [
     "confidence",
     "consistent",
     "disagreement",
+    "features",
     "fill",
     "occluded",
     "refine",

@@ -46,7 +46,8 @@ def occluded(flow: Flow, backward: Flow) -> NDArray[np.bool_]:
     """Return which pixels of the first image are not to be seen in the second.
 
     Where the flow leaves the image by more than half a pixel, and where the way back ends
-    elsewhere: farther away than a tenth of the lengths and half a pixel explain.
+    elsewhere: d² > 0.01 (|f|² + |b|²) + 0.5, with d the disagreement, f the flow and b the backward
+    flow at its end.
 
     Parameters
     ----------

@@ -64,8 +64,8 @@ class FillConfig:
                     f"{name} must be a whole number from {least} to {most}, not {value!r}."
                 )
         for name in ("step", "reach", "tolerance"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise InputError(f"{name} must be positive, not {getattr(self, name)!r}.")
+            if not 1e-6 <= getattr(self, name) <= 1e6:
+                raise InputError(f"{name} must be from 1e-6 to 1e6, not {getattr(self, name)!r}.")
         if not 0 <= self.blur <= 20:
             raise InputError(f"blur must be from 0 to 20 pixels, not {self.blur!r}.")
 
@@ -85,7 +85,7 @@ def fill(
     image : (H, W, C) array of float32
         The first image, from 0 to 1.
     flow : (H, W, 2) array of float32
-        Flow, in whole pixels or not.
+        Flow, in whole pixels or not; NaN where it is unknown.
     trusted : (H, W) array of bool
         Where it can be relied on. If that is nowhere, all of it is taken.
     config : FillConfig, optional
@@ -113,7 +113,10 @@ def fill(
         )
     if not np.isfinite(image).all():
         raise InputError("image must be finite.")
-    matches = _matches(flow, _trusted(trusted, config.smallest), config.cell)
+    known = np.asarray(np.isfinite(flow).all(axis=2))
+    if not known.any():
+        raise InputError("flow is unknown everywhere; there is nothing to fill from.")
+    matches = _matches(flow, _trusted(trusted & known, known, config.smallest), config.cell)
     # Sums over channels, as if there were always three of them.
     right, down = (np.float32(config.step) + 3 * c for c in contrasts(gaussian(image, config.blur)))
     filled = np.empty((height, width, 2), np.float32)
@@ -133,13 +136,13 @@ def fill(
     return filled, distance
 
 
-def _trusted(mask: Mask, smallest: int) -> Mask:
-    kept = mask.astype(np.uint8)
+def _trusted(mask: Mask, known: Mask, smallest: int) -> Mask:
+    kept = np.array(mask, np.uint8, order="C")
     _native.drop_small(kept, smallest)
     for candidate in (kept.astype(np.bool_), mask):
         if candidate.any():
             return candidate
-    return np.ones_like(mask)
+    return known
 
 
 class _Matches(NamedTuple):

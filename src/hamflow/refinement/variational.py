@@ -47,7 +47,7 @@ class VariationalConfig:
         Over-relaxation, between 0 and 2.
     """
 
-    alpha: float = 0.3
+    alpha: float = 0.7
     kappa: float = 8.0
     delta: float = 0.1
     gamma: float = 1.0
@@ -60,12 +60,20 @@ class VariationalConfig:
     omega: float = 1.8
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "kappa", "delta", "gamma", "blur"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise InputError(f"{name} must not be negative, but is {getattr(self, name)!r}.")
-        for name in ("zeta", "epsilon"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise InputError(f"{name} must be positive, not {getattr(self, name)!r}.")
+        # Ranges in which squares and quotients stay well within float32.
+        for name, least, most in (
+            ("alpha", 0.0, 1e6),
+            ("kappa", 0.0, 1e6),
+            ("delta", 0.0, 1e6),
+            ("gamma", 0.0, 1e6),
+            ("blur", 0.0, 20.0),
+            ("zeta", 1e-6, 1e6),
+            ("epsilon", 1e-6, 1e6),
+        ):
+            if not least <= getattr(self, name) <= most:
+                raise InputError(
+                    f"{name} must be from {least:g} to {most:g}, not {getattr(self, name)!r}."
+                )
         for name in ("warps", "inner", "sweeps"):
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value <= 10000:
