@@ -323,7 +323,8 @@ def test_bad_scales(scale: Any) -> None:
 
 def test_without_fractions() -> None:
     result = estimate(*shifted(6, -4), preset=dataclasses.replace(SMALL, fractions=False, scale=2))
-    assert error(result.flow, 6, -4) < 0.05
+    # Between labels of half scale, near the border.
+    assert error(result.flow, 6, -4) < 0.2
     assert result.flow.dtype == np.float32
 
 
@@ -429,7 +430,7 @@ def test_calc() -> None:
     assert same_bytes(estimator.calc(*images, flow), expected)
     assert same_bytes(flow, expected)
     assert same_bytes(estimator.calc(*images, None), expected)
-    with pytest.raises(InputError, match=r"flow must have the shape \(60, 80, 2\), not \(60, 80\)"):
+    with pytest.raises(InputError, match=r"have the shape \(60, 80, 2\), but is float32 and \(60, 80\)"):
         estimator.calc(*images, np.zeros((60, 80), np.float32))
 
 

@@ -75,9 +75,9 @@ def flow_sequence(
     ...     for number in range(3):
     ...         write_image(f"{folder}/{number}.png", np.roll(image, 2 * number, axis=1))
     ...     for name, result in flow_sequence(estimator, open_frames(folder).read()):
-    ...         print(name, np.round(result.flow[24, 32]))
-    0 [2. 0.]
-    1 [2. 0.]
+    ...         print(name, np.rint(result.flow[24, 32]).astype(int))
+    0 [2 0]
+    1 [2 0]
     """
     first: Frame | None = None  # None: not read, because it is part of known pairs alone
     before: str | None = None  # name of the frame before; None: nothing that this one follows

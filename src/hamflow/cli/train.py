@@ -41,7 +41,9 @@ _ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flo
         of them needs to be given again.
     data_set
         Learn from pairs on the disk: DATASET ROOT, short for --data.dataset and --data.root.
-        Datasets: folder (a tree <group>/<pair>/ with frame1.png, frame2.png, flow.flo or flow.png).
+        Datasets: sintel, kitti2012, kitti2015, middlebury, middlebury-stereo, chairs, things,
+        spring, hd1k, each in its own layout, or folder (a tree <group>/<pair>/ with frame1.png,
+        frame2.png, flow.flo or flow.png).
     subset
         Share of these pairs to learn from, evenly sampled; short for --data.subset.
     settings
