@@ -430,7 +430,9 @@ def test_calc() -> None:
     assert same_bytes(estimator.calc(*images, flow), expected)
     assert same_bytes(flow, expected)
     assert same_bytes(estimator.calc(*images, None), expected)
-    with pytest.raises(InputError, match=r"have the shape \(60, 80, 2\), but is float32 and \(60, 80\)"):
+    with pytest.raises(
+        InputError, match=r"have the shape \(60, 80, 2\), but is float32 and \(60, 80\)"
+    ):
         estimator.calc(*images, np.zeros((60, 80), np.float32))
 
 
