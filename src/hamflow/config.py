@@ -64,7 +64,7 @@ class EstimatorConfig:
     both: bool = True
     filling: bool = True
     fractions: bool = True
-    deviation: float = 24.0
+    deviation: float = 1000.0
     memory: float = 2.0
     crf: CrfConfig = _FITTED
     fill: FillConfig = field(default_factory=FillConfig)
