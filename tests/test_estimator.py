@@ -323,8 +323,8 @@ def test_bad_scales(scale: Any) -> None:
 
 def test_without_fractions() -> None:
     result = estimate(*shifted(6, -4), preset=dataclasses.replace(SMALL, fractions=False, scale=2))
-    # Between labels of half scale, near the border.
-    assert error(result.flow, 6, -4) < 0.2
+    # At half scale the descriptors of these many pixels look beyond the border.
+    assert error(result.flow, 6, -4, margin=20) < 0.05
     assert result.flow.dtype == np.float32
 
 

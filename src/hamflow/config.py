@@ -14,7 +14,7 @@ from hamflow.errors import InputError
 from hamflow.refinement.filling import FillConfig
 from hamflow.refinement.variational import VariationalConfig
 
-# Fitted on pairs outside of Sintel (docs/decisions.md).
+# Larger τ than the paper's, as fits to pairs outside of Sintel have them (docs/decisions.md).
 _FITTED = CrfConfig(tau1=4.0, tau2=50.0)
 
 

@@ -30,7 +30,7 @@ PAIRS = "pairs"
 """Name of the hand-crafted descriptor, which needs no file."""
 
 _VARIANTS = {"float": "", "int8": ".int8"}
-# 1.5 times as fast, and the errors on real pairs stay within 2 % (docs/models.md).
+# Quicker, and the errors on real pairs stay within 2 % (docs/models.md).
 _USUAL_VARIANT = {"fast": "int8"}
 
 
