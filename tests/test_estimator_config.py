@@ -82,7 +82,7 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         """
         preset = "fast"
         levels = 3
-        deviation = 8
+        memory = 8
         [crf]
         tau2 = 80
         rounding = "icm"
@@ -94,13 +94,13 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
     expected = dataclasses.replace(
         fast,
         levels=3,
-        deviation=8.0,
+        memory=8.0,
         crf=dataclasses.replace(fast.crf, tau2=80.0, rounding="icm"),
         variational=dataclasses.replace(fast.variational, warps=9),
     )
     assert config == expected
     assert config.fill == fast.fill != FillConfig()
-    assert type(config.crf.tau2) is type(config.deviation) is float
+    assert type(config.crf.tau2) is type(config.memory) is float
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
@@ -131,7 +131,7 @@ def test_the_file_may_be_a_string(tmp_path: Path) -> None:
         ("levels = 0", "levels must be a whole number, at least 1, not 0"),
         ("scale = 3", "scale must be 0 or a power of two up to 256, not 3"),
         ("memory = nan", "memory must be positive, at most a million, not nan"),
-        ("deviation = -1.0", "deviation must be positive, at most a million, not -1.0"),
+        ("memory = -1.0", "memory must be positive, at most a million, not -1.0"),
         ("[crf]\ntau2 = -1.0", "tau2 must be at least tau1"),
         ("[fill]\ncell = 0", "cell must be a whole number from 1 to 64, not 0"),
         ("[variational]\nomega = 2.0", "omega must be between 0 and 2, not 2.0"),
@@ -196,7 +196,6 @@ def test_bad_scales(scale: Any) -> None:
         ("levels", 0),
         ("square", -2),
         ("memory", 0),
-        ("deviation", float("nan")),
         ("model", None),
     ],
 )

@@ -285,16 +285,6 @@ def test_one_direction() -> None:
     assert found_shift(matched) == (4, 0)
 
 
-def test_far_from_the_coarser_scale_is_not_trusted() -> None:
-    pair = frames(9)
-    near = match(pair, replace(CONFIG, deviation=2.5), None, Clock())
-    far = match(pair, replace(CONFIG, deviation=1000.0), None, Clock())
-    assert (near.directions[0].flow == far.directions[0].flow).all()
-    lost = far.directions[0].trusted & ~near.directions[0].trusted
-    assert not (near.directions[0].trusted & ~far.directions[0].trusted).any()
-    assert (near.directions[0].flow[lost] != [9, 0]).any(axis=1).all()
-
-
 def test_the_pair_before_decides_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     before = match(frames(9), CONFIG, None, Clock())
     with looks(monkeypatch) as seen:

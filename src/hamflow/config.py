@@ -42,9 +42,6 @@ class EstimatorConfig:
         Replace the flow by what `hamflow.refinement.fill` makes of it.
     fractions : bool
         Refine to fractions of a pixel by `hamflow.refinement.refine`.
-    deviation : float
-        Matches that are farther from what the coarser scale says are not trusted; in pixels of
-        their own scale.
     memory : float
         Gigabytes that the joint model may take; a window that the estimator finds and that needs
         more is narrowed (one that is given is not).
@@ -64,7 +61,6 @@ class EstimatorConfig:
     both: bool = True
     filling: bool = True
     fractions: bool = True
-    deviation: float = 1000.0
     memory: float = 2.0
     crf: CrfConfig = _FITTED
     fill: FillConfig = field(default_factory=FillConfig)
@@ -79,11 +75,8 @@ class EstimatorConfig:
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise InputError(f"{name} must be a whole number, at least {least}, not {value!r}.")
-        for name in ("deviation", "memory"):
-            if not 0 < getattr(self, name) <= 1e6:
-                raise InputError(
-                    f"{name} must be positive, at most a million, not {getattr(self, name)!r}."
-                )
+        if not 0 < self.memory <= 1e6:
+            raise InputError(f"memory must be positive, at most a million, not {self.memory!r}.")
 
 
 PRESETS: dict[str, EstimatorConfig] = {

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow import crf
-from hamflow._scale import enlarged_boxes
 from hamflow.config import EstimatorConfig
 from hamflow.frame import Frame
 from hamflow.refinement import consistent, fill
@@ -155,7 +154,9 @@ def match(
             windows = [full_window(frames[0].at(factor).shape[:2], config.memory)] * 2
         else:
             windows = [_window_around(d, config, 2, _MARGIN) for d in matched.directions]
-        matched = _match_at(factor, frames, config, windows, clock, coarser=matched)
+        matched = _match_at(
+            factor, frames, config, windows, clock, done=0.1 if matched is None else 0.3
+        )
     assert matched is not None
     return matched
 
@@ -167,10 +168,9 @@ def _match_at(
     windows: list[Window],
     clock: Clock,
     *,
-    coarser: Matched | None = None,
+    done: float = 0.1,
     candidates: Matched | None = None,
 ) -> Matched:
-    done = 0.1 if coarser is None else 0.3
     with clock.stage("descriptors", done):
         bits = [frame.bits(factor) for frame in frames]
     images = [frame.at(factor) for frame in frames]
@@ -193,11 +193,6 @@ def _match_at(
         trusted = [np.ones(flow.shape[:2], np.bool_) for flow in flows]
         if config.both:
             trusted = [consistent(flows[0], flows[1]), consistent(flows[1], flows[0])]
-        if coarser is not None:
-            trusted = [
-                mask & _near(flow, below.filled, config.deviation)
-                for mask, flow, below in zip(trusted, flows, coarser.directions, strict=False)
-            ]
         directions = [
             Direction(flow, mask, *_filled(image, flow, mask, config), solution)
             for flow, mask, image, solution in zip(flows, trusted, images, solutions, strict=False)
@@ -234,12 +229,6 @@ def _labels(
     u = (flow[..., 0] - window.u0).clip(0, window.du - 1)
     v = (flow[..., 1] - window.v0).clip(0, window.dv - 1)
     return u.astype(np.int16), v.astype(np.int16)
-
-
-def _near(flow: Flow, coarse: Flow, most: float) -> NDArray[np.bool_]:
-    expected = enlarged_boxes(2 * coarse, 2, (flow.shape[0], flow.shape[1]))
-    near: NDArray[np.bool_] = np.hypot(*np.moveaxis(flow - expected, 2, 0)) <= most
-    return near
 
 
 def full_window(shape: tuple[int, ...], memory: float) -> Window:
