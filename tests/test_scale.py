@@ -65,6 +65,18 @@ def test_enlarged_boxes(problem: tuple[Array, int, tuple[int, int]]) -> None:
         assert (large[y, x] == field[y // factor, x // factor]).all()
 
 
+@given(enlargements(), st.integers(0, 5))
+def test_enlarged_boxes_are_continued(
+    problem: tuple[Array, int, tuple[int, int]], more: int
+) -> None:
+    field, factor, _ = problem
+    shape = factor * field.shape[0] + more, factor * field.shape[1] + more
+    large = enlarged_boxes(field, factor, shape)
+    for y, x in np.ndindex(shape):
+        near = min(y // factor, field.shape[0] - 1), min(x // factor, field.shape[1] - 1)
+        assert (large[y, x] == field[near]).all()
+
+
 @given(enlargements())
 def test_enlarged_flow(problem: tuple[Array, int, tuple[int, int]]) -> None:
     field, factor, _ = problem

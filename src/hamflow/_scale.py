@@ -48,6 +48,9 @@ def enlarged_smoothly(
 
 
 def enlarged_boxes(field: NDArray[Any], factor: int, shape: tuple[int, int]) -> NDArray[Any]:
-    """Repeat each value over its box, cut to `shape`."""
-    boxes = np.repeat(np.repeat(field, factor, axis=0), factor, axis=1)
-    return np.ascontiguousarray(boxes[: shape[0], : shape[1]])
+    """Repeat each value over its box, cut to `shape` or continued by the outermost values."""
+    rows, columns = (
+        np.minimum(np.arange(size) // factor, have - 1)
+        for size, have in zip(shape, field.shape, strict=False)
+    )
+    return np.ascontiguousarray(field[rows][:, columns])

@@ -7,7 +7,6 @@ import platform
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 import hamflow
 from hamflow import _native
+from hamflow._memory import memory_status, reset_peak_memory
 from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
 
@@ -31,27 +31,15 @@ def extra_memory(work: Callable[[], object]) -> int | None:
     It is called once before, so that room which it makes and keeps does not count. None where the
     system does not tell (only Linux does).
     """
-    clear = Path("/proc/self/clear_refs")
     work()
     try:
         # Memory that was freed but kept would hide what the call takes.
         ctypes.CDLL(None).malloc_trim(0)
-        before = _status("VmRSS")
-        clear.write_text("5", encoding="ascii")  # resets the high-water mark
+        before = memory_status("VmRSS")
+        reset_peak_memory()
         work()
-        return max(0, _status("VmHWM") - before)
+        return max(0, memory_status("VmHWM") - before)
     except (OSError, KeyError, AttributeError, TypeError):
-        return None
-
-
-def peak_memory() -> int | None:
-    """Return the most memory that the process has had so far; None where the system does not tell.
-
-    Not by getrusage, whose figure begins with the memory of the process that started this one.
-    """
-    try:
-        return _status("VmHWM")
-    except (OSError, KeyError):
         return None
 
 
@@ -96,10 +84,3 @@ def _aligned(size: int) -> NDArray[np.uint8]:
     memory = np.ones(size + page, np.uint8)
     start = -memory.ctypes.data % page
     return memory[start : start + size]
-
-
-def _status(key: str) -> int:
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(key + ":"):
-            return int(line.split()[1]) * 1024
-    raise KeyError(key)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.bench._measure import machine, peak_memory
+from hamflow._memory import peak_memory
+from hamflow.bench._measure import machine
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.datasets import FlowPair, FolderDataset, demo_scene
 from hamflow.estimator import Estimator

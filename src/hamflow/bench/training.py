@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
+from hamflow._memory import peak_memory
 from hamflow._runtime import get_num_threads, set_num_threads
-from hamflow.bench._measure import machine, peak_memory, seconds
+from hamflow.bench._measure import machine, seconds
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError

@@ -10,9 +10,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hamflow._record_log import Record, RecordLog
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.fit_case import FitCase
-from hamflow.crf.fit_log import FitLog, Record
 from hamflow.crf.solver import solve
 from hamflow.errors import FileError
 from hamflow.matching import min_projection
@@ -98,7 +98,7 @@ class Evaluation:
         cap: float,
         start: CrfConfig,
         budget: int,
-        log: FitLog | None,
+        log: RecordLog | None,
         callback: Callable[[FitStep], object] | None,
     ) -> None:
         self._cases = cases
@@ -201,7 +201,7 @@ def _values(config: CrfConfig) -> tuple[float, ...]:
     return tuple(getattr(config, name) for name in PARAMETERS)
 
 
-def _logged_values(record: Record, log: FitLog, pairs: int) -> tuple[float, ...]:
+def _logged_values(record: Record, log: RecordLog, pairs: int) -> tuple[float, ...]:
     """Return the parameters of a line of the log, after a look at all that is needed of it."""
     try:
         values = tuple(float(record[name]) for name in PARAMETERS)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from hamflow._record_log import RecordLog
 from hamflow.crf.config import CrfConfig, _finite, _whole
 from hamflow.crf.fit_case import FitCase, Pair
-from hamflow.crf.fit_log import FitLog
 from hamflow.crf.fit_points import (
     PARAMETERS,
     Evaluation,
@@ -182,7 +182,7 @@ def fit(
     _check_choices(parameters, objective)
     if resume and log is None:
         raise InputError("resume needs a log to take the points from.")
-    record = None if log is None else FitLog(log, resume=resume)
+    record = None if log is None else RecordLog(log, resume=resume, work="fit", records="points")
     cases = [FitCase.of(pair, scale, describe) for pair in pairs]
     if not cases:
         raise InputError("pairs must hold at least one.")

@@ -117,6 +117,20 @@ class FlowMetrics:
         """
         return self._means() | {name: getattr(self, name) for name in _COUNTS.values()}
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> FlowMetrics:
+        """Return the metrics whose `as_row` it is, or of which it has the columns.
+
+        Sums are the means times the counts, so they may differ in their last digit.
+        """
+        counts = {name: int(row[name]) for name in _COUNTS.values()}
+        means = {name: math.nan if row[name] is None else float(row[name]) for name in _MEANS}
+        sums = {
+            name: means[name] * counts[_COUNTS[over]] if counts[_COUNTS[over]] else 0.0
+            for name, (_, over) in _MEANS.items()
+        }
+        return _filled(means, counts, sums)
+
     def _means(self) -> Row:
         means = {name: getattr(self, name) for name in _MEANS}
         return {name: None if math.isnan(mean) else mean for name, mean in means.items()}

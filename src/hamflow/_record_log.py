@@ -1,4 +1,4 @@
-"""What a fit has evaluated, line by line in a file, so that it can be continued."""
+"""What long work has done so far, line by line in a file, so that it can be continued."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hamflow.io._atomic import atomic_write, check_writable
 Record = dict[str, Any]
 
 
-class FitLog:
-    """A file in the format JSON Lines: first the settings, then each evaluated point.
+class RecordLog:
+    """A file in the format JSON Lines: first the settings, then a record for each piece of work.
 
-    The file is made with the first point, and each point is on the disk before the next one is
-    evaluated. A last line that was cut off is dropped when the file is read.
+    The file is made with the first record, and each is on the disk before the next piece of work
+    begins. A last line that was cut off is dropped when the file is read.
 
     Parameters
     ----------
@@ -25,42 +25,47 @@ class FitLog:
         The file.
     resume : bool
         Whether to keep what it holds.
+    work, records : str
+        What the work and its records are called in messages, as in "fit" and "points".
 
     Attributes
     ----------
     path : Path
         The file.
     known : tuple of dict
-        The points that the file holds.
+        The records that the file holds.
 
     Raises
     ------
     FileError
-        If the file cannot be written, or holds something else, or holds points that `resume` does
-        not ask to keep.
+        If the file cannot be written, or holds something else, or holds records that `resume`
+        does not ask to keep.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, resume: bool) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, resume: bool, work: str, records: str
+    ) -> None:
         self.path = Path(path)
+        self._work, self._records = work, records
         check_writable(self.path)
         lines = self._read() if self.path.exists() else []
         if lines and not resume:
             raise FileError(
-                f"{self.path}: holds the points of an earlier fit already; resume that fit, "
-                "choose another file, or remove it."
+                f"{self.path}: holds the {records} of an earlier {work} already; resume that "
+                f"{work}, choose another place, or remove it."
             )
         self._settings: Record | None = lines[0] if lines else None
         self.known: tuple[Record, ...] = tuple(lines[1:])
-        # Points may only be appended to a complete line.
+        # Records may only be appended to a complete line.
         self._clean = False
 
     def use(self, settings: Record) -> None:
-        """Write points of these settings from now on.
+        """Write records of these settings from now on.
 
         Raises
         ------
         FileError
-            If the points in the file were evaluated with others.
+            If those in the file were made with others.
         """
         # As they come back from a file: lists for tuples.
         settings = json.loads(json.dumps(settings))
@@ -68,13 +73,14 @@ class FitLog:
         if old is not None and old != settings:
             different = sorted(k for k in {*old, *settings} if old.get(k) != settings.get(k))
             raise FileError(
-                f"{self.path}: holds points of a fit with other {', '.join(different)}, which "
-                "cannot be compared; use the same again, or choose another file."
+                f"{self.path}: holds {self._records} of this {self._work} with other "
+                f"{', '.join(different)}, which cannot be compared; use the same again, or choose "
+                "another place."
             )
         self._settings = settings
 
-    def append(self, point: Record) -> None:
-        """Add a point to the file.
+    def append(self, record: Record) -> None:
+        """Add a record to the file.
 
         Raises
         ------
@@ -83,11 +89,11 @@ class FitLog:
         """
         if not self._clean:
             with atomic_write(self.path) as file:
-                file.writelines(_line(record) for record in (self._settings, *self.known))
+                file.writelines(_line(entry) for entry in (self._settings, *self.known))
             self._clean = True
         try:
             with open(self.path, "ab") as file:
-                file.write(_line(point))
+                file.write(_line(record))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -107,7 +113,9 @@ class FitLog:
             records = [None]
         # Whatever else the user may have named by mistake must not be overwritten.
         if not all(isinstance(record, dict) for record in records) or (text and not records):
-            raise FileError(f"{self.path}: is not the log of a fit; choose another file.")
+            raise FileError(
+                f"{self.path}: is not the log of an earlier {self._work}; choose another place."
+            )
         return cast("list[Record]", records)
 
 

@@ -1,0 +1,190 @@
+"""One method on all pairs of a data set, resumable."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hamflow
+from hamflow._memory import peak_memory, reset_peak_memory
+from hamflow._record_log import RecordLog
+from hamflow.errors import FileError, HamflowError, InputError
+from hamflow.evaluation.methods import Estimate, Method
+from hamflow.evaluation.metrics import epe_metrics
+from hamflow.evaluation.records import ERROR_EDGES, Evaluation, PairRecord
+from hamflow.evaluation.sparsification import sparsification
+from hamflow.flow import endpoint_error
+
+Progress = Callable[[str, int, int], None]
+
+_EVERY = 5  # of the points of a sparsification curve
+
+
+class Pair(Protocol):
+    """Two frames and the truth about them; `hamflow.datasets` has such pairs."""
+
+    @property
+    def image0(self) -> NDArray[Any]:
+        """The first frame."""
+
+    @property
+    def image1(self) -> NDArray[Any]:
+        """The second frame."""
+
+    @property
+    def flow(self) -> NDArray[np.float32]:
+        """The true flow, NaN where it is unknown."""
+
+    @property
+    def occluded(self) -> NDArray[np.bool_] | None:
+        """Which pixels of the first frame are hidden in the second."""
+
+
+def pair_names(pairs: Sequence[Pair]) -> list[str]:
+    """Return the names of the pairs of a data set; scenes that are rendered get numbers."""
+    names: Sequence[str] | None = getattr(pairs, "names", None)
+    return [f"scene_{number:05}" for number in range(len(pairs))] if names is None else list(names)
+
+
+def evaluate(
+    pairs: Sequence[Pair],
+    method: Method,
+    *,
+    data: Mapping[str, Any] | None = None,
+    log: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = lambda *_: None,
+) -> Evaluation:
+    """Measure a method on all pairs of a data set.
+
+    Parameters
+    ----------
+    pairs : sequence of pairs
+        A data set of `hamflow.datasets`, with known flow.
+    method : Method
+        What to measure.
+    data : mapping, optional
+        What the data set is, for the settings.
+    log : str or os.PathLike, optional
+        A file of JSON lines to which each pair is written as soon as it is measured.
+    resume : bool
+        Go on where that file ends. It must be of the same data set and method.
+    progress : callable
+        Called with the name of the next pair, the number of pairs that are done, and of all.
+
+    Returns
+    -------
+    Evaluation
+        Pairs on which the method gave up (as OpenCV's sometimes do) are marked as failed.
+
+    Raises
+    ------
+    HamflowError
+        If a file of the data set or the log cannot be used; what was measured is in the log.
+    """
+    names = pair_names(pairs)
+    settings = {
+        "hamflow": hamflow.__version__,
+        "data": dict(data or {}),
+        "pairs": names,
+        **method.settings,
+    }
+    store = None
+    known: dict[str, PairRecord] = {}
+    if log is not None:
+        store = RecordLog(log, resume=resume, work="evaluation", records="pairs")
+        store.use(settings)
+        known = _known(store)
+    records = []
+    for number, name in enumerate(names):
+        record = known.get(name)
+        if record is None:
+            progress(name, number, len(names))
+            record = measure(name, pairs[number], method)
+            if store is not None:
+                store.append(record.as_json())
+        records.append(record)
+    progress("", len(names), len(names))
+    return Evaluation(method.label, settings, tuple(records))
+
+
+def measure(name: str, pair: Pair, method: Method) -> PairRecord:
+    """Measure a method on one pair."""
+    # Read here, so that the time is that of the method.
+    image0, image1, truth, occluded = pair.image0, pair.image1, pair.flow, pair.occluded
+    if np.isnan(truth).any(axis=2).all():
+        raise InputError(f"The true flow of {name} is unknown everywhere; leave this pair out.")
+    with suppress(OSError):
+        reset_peak_memory()
+    started = time.perf_counter()
+    try:
+        estimate = method(image0, image1)
+        failed = "" if np.isfinite(estimate.flow).all() else "undefined flow"
+    except (HamflowError, MemoryError, OSError):
+        raise
+    except Exception as trouble:  # OpenCV's methods give up with exceptions of their own
+        failed = " ".join(str(trouble).split()) or type(trouble).__name__
+    seconds = time.perf_counter() - started
+    if failed:
+        return PairRecord(name, None, seconds, peak_memory(), failed=failed)
+    return judge(name, estimate, truth, occluded, seconds=seconds, memory=peak_memory())
+
+
+def judge(
+    name: str,
+    estimate: Estimate,
+    truth: NDArray[np.float32],
+    occluded: NDArray[np.bool_] | None,
+    *,
+    seconds: float,
+    memory: int | None,
+) -> PairRecord:
+    """Return the measurements of an estimate that was made."""
+    error = endpoint_error(estimate.flow, truth)
+    known = error[~np.isnan(error)]
+    ause: float | None = None
+    curve: tuple[float, ...] = ()
+    oracle: tuple[float, ...] = ()
+    if estimate.confidence is not None:
+        found = sparsification(error, estimate.confidence)
+        ause = found.ause
+        curve, oracle = (
+            tuple(float(value) for value in line[::_EVERY]) for line in (found.error, found.oracle)
+        )
+    return PairRecord(
+        name,
+        epe_metrics(estimate.flow, truth, occluded),
+        seconds,
+        memory,
+        ause=ause,
+        gap=estimate.gap,
+        occlusion_f1=_f1(estimate.occlusion, occluded, ~np.isnan(error)),
+        histogram=tuple(np.histogram(known, (*ERROR_EDGES, np.inf))[0].tolist()),
+        curve=curve,
+        oracle=oracle,
+    )
+
+
+def _known(log: RecordLog) -> dict[str, PairRecord]:
+    try:
+        return {entry["pair"]: PairRecord.from_json(entry) for entry in log.known}
+    except (KeyError, TypeError, ValueError):
+        raise FileError(
+            f"{log.path}: is not the log of an earlier evaluation; choose another place."
+        ) from None
+
+
+def _f1(
+    found: NDArray[np.bool_] | None, true: NDArray[np.bool_] | None, known: NDArray[np.bool_]
+) -> float | None:
+    if found is None or true is None:
+        return None
+    both = (found & true & known).sum()
+    either = (found & known).sum() + (true & known).sum()
+    return float(2 * both / either) if either else 1.0
