@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import hamflow
+from hamflow.cli.main import main
 
 # How long an example takes says nothing on a machine that others share.
 settings.register_profile("hamflow", deadline=None)
@@ -19,3 +21,31 @@ def _restore_runtime() -> Iterator[None]:
     yield
     hamflow.set_isa(isa)
     hamflow.set_num_threads(threads)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """An empty folder for what a command writes."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def fails(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must fail with one sentence, and return that.
+
+    The words of a module's COMMAND come before those given.
+    """
+    before: tuple[str, ...] = getattr(request.module, "COMMAND", ())
+
+    def run(*args: object) -> str:
+        capsys.readouterr()
+        assert main([*before, *map(str, args)]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("hamflow: ")
+        assert captured.err.count("\n") == 1
+        return captured.err
+
+    return run

@@ -18,6 +18,8 @@ from hamflow.io import FLOW_SUFFIXES
 
 pytest.importorskip("h5py")
 
+COMMAND = ("convert",)
+
 
 @pytest.fixture
 def flow() -> NDArray[np.float32]:
@@ -37,21 +39,6 @@ def folder(tmp_path: Path, flow: NDArray[np.float32]) -> Path:
     hamflow.write_flow(root / "deep" / "er" / "c.pfm", flow + 2)
     (root / "deep" / "notes.txt").write_text("hello")
     return root
-
-
-@pytest.fixture
-def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command that must fail with one sentence, and return that."""
-
-    def run(*args: object) -> str:
-        assert main(["convert", *map(str, args)]) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith("hamflow: ")
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return run
 
 
 def run(*args: object) -> int:

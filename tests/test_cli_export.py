@@ -22,32 +22,14 @@ from hamflow.descriptors.weights import save_weights
 
 NETWORK = SMALL["paper"]
 
+COMMAND = ("export",)
+
 
 @pytest.fixture
 def weights(tmp_path: Path) -> Path:
     path = tmp_path / "net.safetensors"
     save_weights(path, NETWORK, random_weights(NETWORK), {"note": "x"})
     return path
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    def run(*args: object) -> str:
-        assert main(["export", *map(str, args)]) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith("hamflow: ")
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return run
 
 
 @pytest.fixture

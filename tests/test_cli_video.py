@@ -26,6 +26,7 @@ from hamflow.io.video import open_frames
 from hamflow.sequence import flow_sequence
 
 QUICK = ("--preset", "fast", "--model", "pairs")
+COMMAND = ("video", *QUICK)
 
 
 class Calls:
@@ -84,22 +85,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 def folder(tmp_path: Path) -> Path:
     """im1.png to im5.png."""
     return write_folder(tmp_path / "in", moving(5))
-
-
-@pytest.fixture
-def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command that must fail with one sentence, and return that."""
-
-    def run_it(*args: object) -> str:
-        capsys.readouterr()
-        assert run(*args) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith("hamflow: ")
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return run_it
 
 
 def run(*args: object) -> int:

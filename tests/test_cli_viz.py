@@ -30,28 +30,6 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command that must fail with one sentence, and return that."""
-
-    def run(*args: object) -> str:
-        assert main([str(arg) for arg in args]) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith("hamflow: ")
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return run
-
-
 def run(*args: object) -> int:
     return main([str(arg) for arg in args])
 

@@ -453,21 +453,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command that must fail with one sentence, and return that."""
-
-    def run(args: list[str]) -> str:
-        assert main(args) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith("hamflow: ")
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return run
-
-
 def test_command(
     root: Path, fitted: FitResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -546,14 +531,14 @@ def test_command_interrupted(
 def test_command_bad_options(
     args: list[object], message: str, root: Path, here: Path, fails: Callable[..., str]
 ) -> None:
-    assert message in fails(command(root, *args))
+    assert message in fails(*command(root, *args))
     assert os.listdir(here) == []
 
 
 def test_command_on_what_is_no_dataset(here: Path, fails: Callable[..., str]) -> None:
-    assert "gone: is not a folder" in fails(["fit-crf", "gone"])
+    assert "gone: is not a folder" in fails("fit-crf", "gone")
     (here / "empty").mkdir()
-    assert "holds no image pairs" in fails(["fit-crf", "empty"])
+    assert "holds no image pairs" in fails("fit-crf", "empty")
     assert os.listdir(here) == ["empty"]
 
 
@@ -561,7 +546,7 @@ def test_command_does_not_overwrite_earlier_tries(
     root: Path, fails: Callable[..., str], tmp_path: Path
 ) -> None:
     (tmp_path / "fitted.jsonl").write_text('{"pairs": []}\n')
-    assert "earlier fit" in fails(command(root, "-o", tmp_path / "fitted.toml"))
+    assert "earlier fit" in fails(*command(root, "-o", tmp_path / "fitted.toml"))
     assert os.listdir(tmp_path) == ["fitted.jsonl"]
 
 

@@ -1,0 +1,239 @@
+"""``hamflow evaluate``: a method on all pairs of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from hamflow.bench._measure import machine
+from hamflow.cli._data import DataOptions, data_label, open_pairs
+from hamflow.cli._options import check_distinct, parse_window
+from hamflow.cli.bench import write_json
+from hamflow.crf import CrfConfig
+from hamflow.datasets.registry import DatasetName
+from hamflow.errors import InputError
+from hamflow.evaluation.methods import Method, MethodConfig
+from hamflow.evaluation.records import Evaluation, write_csv
+from hamflow.evaluation.runner import Progress as Report
+from hamflow.evaluation.runner import evaluate
+from hamflow.io._atomic import check_writable
+
+LOG, TABLE = "records.jsonl", "pairs.csv"
+"""Files in the folder of an evaluation."""
+
+# Rows of the summary: heading, key, format.
+_ERRORS: tuple[tuple[str, str, str], ...] = (
+    ("EPE all", "epe_all", ".3f"),
+    ("EPE noc", "epe_noc", ".3f"),
+    ("EPE occ", "epe_occ", ".3f"),
+    ("s0-10", "s0_10", ".3f"),
+    ("s10-40", "s10_40", ".3f"),
+    ("s40+", "s40plus", ".3f"),
+    ("d0-10", "d0_10", ".3f"),
+    ("d10-60", "d10_60", ".3f"),
+    ("d60-140", "d60_140", ".3f"),
+    ("Fl-all", "fl_all", ".2%"),
+    ("Fl-noc", "fl_noc", ".2%"),
+    ("outlier_1px", "outlier_1px", ".2%"),
+    ("outlier_3px", "outlier_3px", ".2%"),
+    ("outlier_5px", "outlier_5px", ".2%"),
+    ("angular error", "angular_all", ".2f°"),
+)
+_OTHERS: tuple[tuple[str, str, str], ...] = (
+    ("AUSE", "ause", ".3f"),
+    ("occlusion F1", "occlusion_f1", ".3f"),
+    ("duality gap", "gap", ".2%"),
+    ("seconds", "seconds", ".2f"),
+)
+_DATA = DataOptions()
+
+
+def evaluate_command(
+    dataset: tyro.conf.Positional[DatasetName],
+    root: tyro.conf.Positional[Path | None] = None,
+    *,
+    data: tyro.conf.OmitArgPrefixes[DataOptions] = _DATA,
+    preset: str | None = None,
+    method: str | None = None,
+    model: str | None = None,
+    scale: int = 1,
+    window: str | None = None,
+    crf_file: Path | None = None,
+    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    resume: bool = False,
+    json: Path | None = None,
+    html: Path | None = None,
+) -> None:
+    """Measure a preset or a method on all pairs of a data set with known flow.
+
+    Every pair is on the disk as soon as it is measured, so that --resume continues after an
+    interruption. The folder of the evaluation gets pairs.csv, a line for each pair. At the end
+    there is a table of endpoint errors (EPE) over all pixels of all pairs together and as the mean
+    over the pairs, over visible (noc) and occluded (occ) pixels, by the length of the true flow (s)
+    and the distance to occlusion boundaries (d), KITTI's Fl, shares of pixels that are off by more
+    than 1, 3 and 5 pixels, the angular error, how well the confidence orders the errors (AUSE, the
+    smaller the better), seconds for a pair, and the most memory that was in use.
+
+    Parameters
+    ----------
+    dataset
+        One of chairs, folder, hd1k, kitti2012, kitti2015, middlebury, middlebury-stereo, sintel,
+        spring, things, in their own layouts, and synthetic, rendered on demand.
+    root
+        Folder of the data set. For synthetic: photographs, or none for drawn textures.
+    data
+        Which pairs.
+    preset
+        fast, balanced (the default), accurate, paper, or a TOML file that changes one of them.
+    method
+        Instead of a preset: wta-ff, wta-fq, wta-qq (local model), crf-f, crf-q (joint model), or
+        one of OpenCV's (extra 'peers'): opencv-dis, opencv-farneback, opencv-deepflow,
+        opencv-pcaflow, opencv-sparsetodense, opencv-rlof.
+    model
+        Another descriptor: the name of a shipped model, or a file (.safetensors, .onnx).
+    scale
+        Reduce the frames by this whole factor first. Errors stay in pixels of full resolution.
+    window
+        Displacements to look at, in pixels of the reduced frames: D for -D/2..D/2-1, or
+        u0,du,v0,dv. By default 128 for wta and crf; presets find their own.
+    crf_file
+        Parameters of crf-f and crf-q (TOML, as fit-crf writes it) instead of the paper's.
+    output
+        Folder of the evaluation; by default evaluations/DATASET-METHOD.
+    resume
+        Go on with the evaluation in that folder.
+    json
+        Where to write the settings, the summary and all pairs as JSON.
+    html
+        Where to write a report as one page, with pictures of the best and the worst pairs; needs
+        the extra 'report'.
+    """
+    if preset is not None and method is not None:
+        raise InputError("--preset and --method exclude each other; give one.")
+    check_distinct({"--crf-file": crf_file}, {"--json": json, "--html": html})
+    chosen = Method(
+        MethodConfig(
+            method or preset or "balanced",
+            model=model,
+            window=None if window is None else parse_window(window),
+            scale=scale,
+            crf=None if crf_file is None else CrfConfig.paper().updated(crf_file),
+        )
+    )
+    write_report = None if html is None else _report_writer()
+    pairs, described = open_pairs(dataset, root, data)
+    folder = Path("evaluations") / f"{data_label(described)}-{chosen.label}"
+    folder = folder if output is None else output
+    for path in (json, html):
+        if path is not None:
+            check_writable(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    console = Console(markup=False)
+    with pair_progress(console) as progress:
+        found = evaluate(
+            pairs,
+            chosen,
+            data=described,
+            log=folder / LOG,
+            resume=resume,
+            progress=progress,
+        )
+    write_csv(folder / TABLE, [record.as_row() for record in found.records])
+    if json is not None:
+        write_json(json, as_json(found))
+    console.print(summary_table(found))
+    for record in found.records:
+        if record.failed:
+            _say(console, f"{record.pair}: failed ({record.failed}).")
+    if write_report is not None:
+        with pair_progress(console) as progress:
+            write_report(html, found, pairs, chosen, progress=progress)
+    written = [folder / TABLE, *(path for path in (json, html) if path is not None)]
+    _say(console, f"Wrote {', '.join(str(path) for path in written)}.")
+
+
+def as_json(found: Evaluation) -> dict[str, Any]:
+    """Return all that is known about an evaluation, ready for JSON."""
+    return {
+        "machine": machine(),
+        "settings": found.settings,
+        "summary": found.summary(),
+        "pairs": [record.as_row() for record in found.records],
+    }
+
+
+def summary_table(found: Evaluation) -> Table:
+    """Return the table at the end of an evaluation."""
+    row = found.summary()
+    count = f"{row['images']} pairs" + (f", {row['failed']} failed" if row["failed"] else "")
+    table = Table("", title=f"{found.label}: {count}", caption=_caption(found))
+    for heading in ("all pixels together", "mean over pairs"):
+        table.add_column(heading, justify="right")
+    for title, key, form in _ERRORS:
+        values = (row.get(key), row.get(f"image_mean_{key}"))
+        table.add_row(title, *(cell(value, form) for value in values))
+    table.add_section()
+    for title, key, form in _OTHERS:
+        table.add_row(title, "", cell(row[key], form))
+    memory = row["peak_memory"]
+    table.add_row("peak memory", "", "–" if memory is None else f"{memory / 1e9:.2f} GB")
+    return table
+
+
+def _caption(found: Evaluation) -> str | None:
+    known = sum(r.metrics.pixels_noc > 0 for r in found.done if r.metrics is not None)
+    if known == len(found.done):
+        return None
+    return (
+        f"Occlusions are known for {known} of {len(found.done)} pairs: noc, occ and d are of these."
+    )
+
+
+def cell(value: float | None, form: str) -> str:
+    """Return a figure as it is shown, or a dash for what is not known."""
+    unit = "°" if form.endswith("°") else ""
+    return "–" if value is None else format(value, form.removesuffix("°")) + unit
+
+
+@contextmanager
+def pair_progress(console: Console) -> Iterator[Report]:
+    """Show a bar over pairs on a terminal; yields what to tell it."""
+    columns = (
+        TextColumn("{task.description:36}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=1)
+        started = False
+
+        def progress(name: str, done: int, total: int) -> None:
+            nonlocal started
+            if not started:
+                # Pairs of an earlier run say nothing of how long the rest takes.
+                bar.reset(task, completed=done, total=total)
+                started = True
+            bar.update(task, description=name, completed=done, total=total)
+
+        yield progress
+
+
+def _report_writer() -> Any:
+    # Before the work begins, so that a missing package shows at once.
+    from hamflow.evaluation.report import write_report  # noqa: PLC0415  (an extra)
+
+    return write_report
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(sentence, highlight=False, soft_wrap=True)

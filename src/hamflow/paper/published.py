@@ -1,0 +1,106 @@
+"""The figures that the paper prints, exactly as printed, as plain data.
+
+G. Munda, A. Shekhovtsov, P. Knöbelreiter, T. Pock: Scalable Full Flow with Learned Binary
+Descriptors. GCPR 2017. Errors are endpoint errors in pixels on Sintel clean, times are seconds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PAPER = "Munda et al., GCPR 2017"
+
+Errors = tuple[float, float]
+"""Endpoint errors of visible (noc) and of all pixels."""
+
+
+class Timing(NamedTuple):
+    """One row of the table of timings; None where the paper has no figure."""
+
+    features: Errors
+    """Feature extraction: shortest and longest, for 5 to 9 layers."""
+    wta: float
+    full: float | None
+
+
+TABLE1: dict[tuple[str, int], dict[str, Errors | None]] = {
+    ("FF", 5): {
+        "trained": (5.25, 10.38),
+        "qq": (10.45, 15.67),
+        "crf_f": (1.58, 4.48),
+        "crf_q": (1.64, 4.87),
+    },
+    ("FF", 7): {
+        "trained": (4.72, 10.04),
+        "qq": (9.43, 14.93),
+        "crf_f": (1.53, 4.32),
+        "crf_q": (1.61, 4.70),
+    },
+    ("FF", 9): {"trained": None, "qq": None, "crf_f": None, "crf_q": None},
+    ("FQ", 5): {
+        "trained": (6.15, 11.36),
+        "qq": (11.43, 16.78),
+        "crf_f": None,
+        "crf_q": (1.63, 4.62),
+    },
+    ("FQ", 7): {
+        "trained": (5.62, 10.98),
+        "qq": (10.15, 15.70),
+        "crf_f": None,
+        "crf_q": (1.65, 4.62),
+    },
+    ("FQ", 9): {
+        "trained": (5.62, 11.13),
+        "qq": (9.87, 15.52),
+        "crf_f": None,
+        "crf_q": (1.64, 4.69),
+    },
+    ("QQ", 5): {"trained": None, "qq": (9.63, 14.80), "crf_f": None, "crf_q": (1.72, 4.91)},
+    ("QQ", 7): {"trained": None, "qq": (9.75, 15.23), "crf_f": None, "crf_q": (1.66, 4.78)},
+    ("QQ", 9): {"trained": None, "qq": (9.72, 15.31), "crf_f": None, "crf_q": (1.72, 4.85)},
+}
+"""Comparison of the models on a validation set at scale 1/2, by training and layers.
+
+``trained`` and ``qq`` are the local model (winner takes all), as trained and with bits; ``crf_f``
+and ``crf_q`` the joint model on floats and on bits. None is not given: FF with 9 layers was left
+out for its training time, floats in the joint model do not apply to FQ and QQ, and ``trained`` of
+QQ is the same as its ``qq``.
+"""
+
+TABLE1_SCALE = 2
+"""Frames of Table 1 are reduced by this factor."""
+
+TIMINGS: dict[str, Timing] = {
+    "FF": Timing((0.04, 0.08), 4.25, 24.8),
+    "FQ": Timing((0.04, 0.08), 1.82, None),
+    "QQ": Timing((0.04, 0.08), 0.07, 3.2),
+    "DCFlow (1/3 res.)": Timing((0.02, 0.02), 0.06, 3.4),
+    "QQ (1/3 res.)": Timing((0.004, 0.008), 0.007, 0.32),
+}
+"""Timings of the building blocks in seconds, for D = 128 on full-resolution images."""
+
+TIMINGS_MACHINE = "Intel i7 6700K and Nvidia Titan X"
+TIMINGS_D = 128
+
+COMPARISON: dict[str, Errors] = {
+    "EpicFlow": (1.360, 4.115),
+    "FullFlow": (1.296, 3.601),
+    "FlowFields": (1.056, 3.748),
+    "DCFlow": (1.103, 3.537),
+    "Ours QQ": (2.470, 8.972),
+}
+"""Comparison on the Sintel clean test set, as the benchmark's server measured it."""
+
+SPEEDUP_IN_THEORY = 32
+"""By how much binary descriptors should be faster than floats."""
+
+MEMORY_SIZE = (1024, 436)
+"""Width and height of the example of section 3.1."""
+MEMORY_D = 256
+MEMORY_4D_GB = 108.0
+"""Gigabytes of the full 4D cost in that example, as the paper rounds them."""
+MEMORY_OURS_GB = 0.8
+"""The same of c^u and c^v."""
+
+CRF_SCHEDULE = (5, 8)
+"""Outer and inner iterations."""
