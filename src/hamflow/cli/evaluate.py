@@ -136,15 +136,19 @@ def evaluate_command(
             check_writable(path)
     folder.mkdir(parents=True, exist_ok=True)
     console = Console(markup=False)
-    with pair_progress(console) as progress:
-        found = evaluate(
-            pairs,
-            chosen,
-            data=described,
-            log=folder / LOG,
-            resume=resume,
-            progress=progress,
-        )
+    try:
+        with pair_progress(console) as progress:
+            found = evaluate(
+                pairs,
+                chosen,
+                data=described,
+                log=folder / LOG,
+                resume=resume,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        _say(console, f"What was measured is in {folder}; --resume continues.")
+        raise
     write_csv(folder / TABLE, [record.as_row() for record in found.records])
     if json is not None:
         write_json(json, as_json(found))

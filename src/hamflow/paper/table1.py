@@ -89,10 +89,11 @@ def read_table1_config(
     """
 
     def convert(values: dict[str, Any]) -> Table1Config:
-        data = values.get("training", {}).get("data", {})
+        # What is not a table is refused below.
+        data = _below(_below(values, "training"), "data")
         if data.get("dataset") == dataset and "root" not in data and root is not None:
             data["root"] = os.fspath(root)
-        chosen = values.get("evaluation", {})
+        chosen = _below(values, "evaluation")
         if "pass" in chosen:
             chosen["pass_"] = chosen.pop("pass")
         config = build(Table1Config, values)
@@ -100,6 +101,11 @@ def read_table1_config(
         return config
 
     return config_of_file(path, convert)
+
+
+def _below(tables: dict[str, Any], name: str) -> dict[str, Any]:
+    found = tables.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def parse_network(name: str) -> Network:

@@ -1,0 +1,217 @@
+"""``hamflow evaluate``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hamflow.cli._data import DataOptions, data_label, open_pairs
+from hamflow.cli.main import main
+from hamflow.datasets import SyntheticConfig, open_dataset
+from hamflow.datasets.synthetic import write_sintel
+from hamflow.errors import InputError
+from hamflow.evaluation import Method, MethodConfig, evaluate
+from hamflow.evaluation.records import read_csv
+
+COMMAND = ("evaluate",)
+QUICK = ("--method", "wta-qq", "--model", "pairs", "--window", "16")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "set"
+    write_sintel(folder, SyntheticConfig(height=40, width=56, max_displacement=6.0), 5)
+    return folder
+
+
+def run(*args: object) -> None:
+    assert main(["evaluate", *map(str, args)]) == 0
+
+
+def test_evaluate(
+    root: Path, out: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    file = out / "e.json"
+    run("sintel", root, "--pass", "final", "--split", "training", *QUICK, "-o", out, "--json", file)
+    pairs = open_dataset("sintel", root, pass_="final")
+    expected = evaluate(pairs, Method(MethodConfig("wta-qq", model="pairs", window=16)))
+    rows = read_csv(out / "pairs.csv")
+    for row, record in zip(rows, expected.records, strict=True):
+        assert record.metrics is not None
+        assert row["pair"] == record.pair
+        assert float(row["epe_noc"]) == record.metrics.epe_noc
+    report = json.loads(file.read_text())
+    assert report["summary"]["epe_all"] == expected.summary()["epe_all"]
+    assert report["settings"]["data"] == {
+        "dataset": "sintel",
+        "pass": "final",
+        "split": "training",
+    }
+    assert len(report["pairs"]) == 5
+    printed = capsys.readouterr().out
+    for name in [
+        "EPE all",
+        "EPE noc",
+        "EPE occ",
+        "s0-10",
+        "s10-40",
+        "s40+",
+        "d0-10",
+        "d10-60",
+        "d60-140",
+        "Fl-all",
+        "Fl-noc",
+        "outlier_1px",
+        "outlier_3px",
+        "outlier_5px",
+        "angular error",
+        "AUSE",
+        "seconds",
+        "peak memory",
+    ]:
+        assert name in printed
+    assert f"{expected.summary()['epe_all']:.3f}" in printed
+    assert f"{expected.summary()['image_mean_epe_noc']:.3f}" in printed
+
+
+def test_resume(root: Path, out: Path, fails: Callable[..., str]) -> None:
+    args = ("sintel", root, *QUICK, "-o", out)
+    run(*args)
+    log = out / "records.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:3]))
+    (out / "pairs.csv").unlink()
+    assert "earlier evaluation" in fails(*args)
+    run(*args, "--resume")
+    assert len(read_csv(out / "pairs.csv")) == 5
+    assert log.read_bytes().splitlines()[1].startswith(lines[1][:60])
+    assert "other" in fails("sintel", root, *QUICK[:-1], "8", "-o", out, "--resume")
+
+
+def test_default_folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("sintel", root, "--pass", "clean", "--subset", "0.2", *QUICK, "--scale", "2")
+    folder = tmp_path / "evaluations" / "sintel-clean-wta-qq-pairs-scale2"
+    assert len(read_csv(folder / "pairs.csv")) == 1
+
+
+def test_an_interruption_says_how_to_go_on(
+    root: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = Method.__call__
+    calls = []
+
+    def interrupted(self: Method, *frames: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(self, *frames)
+
+    monkeypatch.setattr(Method, "__call__", interrupted)
+    args = ["evaluate", "sintel", str(root), *QUICK, "-o", str(out)]
+    assert main(args) == 130
+    assert "--resume" in "".join(capsys.readouterr())
+    assert len((out / "records.jsonl").read_text().splitlines()) == 1 + 2
+    assert main([*args, "--resume"]) == 0
+    assert len(calls) == 3 + 3
+
+
+def test_subset_of_the_paper(root: Path) -> None:
+    pairs, described = open_pairs("sintel", root, DataOptions(subset=("0.4",), disjoint_from=0.2))
+    every = open_dataset("sintel", root)
+    expected = every.evenly(0.4, disjoint_from=every.evenly(0.2))
+    assert pairs.names == expected.names  # type: ignore[attr-defined]
+    assert described == {"dataset": "sintel", "subset": 0.4, "disjoint_from": 0.2}
+
+
+def test_subset_by_names(root: Path) -> None:
+    pairs, described = open_pairs("sintel", root, DataOptions(subset=("scene_00001",)))
+    assert pairs.names == ("scene_00001/frame_0001",)  # type: ignore[attr-defined]
+    assert described["subset"] == ["scene_00001"]
+    assert data_label(described) == "sintel"
+
+
+def test_rendered_scenes(out: Path) -> None:
+    pairs, described = open_pairs("synthetic", None, DataOptions(count=3, seed=5))
+    assert len(pairs) == 3
+    assert described == {"dataset": "synthetic", "photographs": False, "count": 3, "seed": 5}
+    with pytest.raises(InputError, match="--subset"):
+        open_pairs("synthetic", None, DataOptions(subset=("0.5",)))
+    with pytest.raises(InputError, match="--disjoint-from"):
+        open_pairs("synthetic", None, DataOptions(disjoint_from=0.5))
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--preset", "fast", "--method", "wta-qq"), "exclude each other"),
+        (("--method", "nothing"), "no method 'nothing'"),
+        (("--preset", "nothing"), "nothing"),
+        (("--preset", "fast", "--scale", "0"), "scale"),
+        (("--window", "a"), "--window"),
+        (("--method", "crf-q", "--crf-file", "gone.toml"), "gone.toml"),
+        (("--method", "wta-qq", "--crf-file", "PAPER"), "Only crf-f and crf-q"),
+        (("--pass", "other"), "pass_"),
+        (("--split", "test"), "test"),
+        (("--subset", "nobody"), "nobody"),
+        (("--subset", "nobody", "--disjoint-from", "0.2"), "--disjoint-from"),
+        (("--json", "no/such/folder/e.json"), "no/such/folder"),
+        (("--html", "no/such/folder/e.html"), "no/such/folder"),
+        (("--json", "same", "--html", "same"), "same file"),
+    ],
+)
+def test_bad_options(
+    root: Path, out: Path, fails: Callable[..., str], args: tuple[str, ...], message: str
+) -> None:
+    crf = out / "crf.toml"
+    crf.write_text("tau1 = 1.0\n")
+    folder = out / "results"
+    words = [str(crf) if word == "PAPER" else word for word in args]
+    assert message in fails("sintel", root, *words, "-o", folder)
+    assert not folder.exists()
+
+
+def test_missing_data(out: Path, fails: Callable[..., str]) -> None:
+    sentence = fails("sintel", out / "gone", *QUICK, "-o", out)
+    assert "gone" in sentence
+    assert "frame_0001.png" in sentence
+    assert "needs its root" in fails("sintel", *QUICK, "-o", out)
+
+
+def test_a_broken_pair_stops_and_can_be_mended(
+    root: Path, tmp_path: Path, out: Path, fails: Callable[..., str]
+) -> None:
+    copy = tmp_path / "copy"
+    write_sintel(copy, SyntheticConfig(height=40, width=56, max_displacement=6.0), 3)
+    flow = copy / "training" / "flow" / "scene_00001" / "frame_0001.flo"
+    whole = flow.read_bytes()
+    flow.write_bytes(whole[:50])
+    args = ("sintel", copy, *QUICK, "-o", out)
+    assert str(flow) in fails(*args)
+    flow.write_bytes(whole)
+    run(*args, "--resume")
+    assert len(read_csv(out / "pairs.csv")) == 3
+
+
+def test_without_the_extra(
+    root: Path, out: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    for name in [name for name in sys.modules if name.startswith("hamflow.evaluation.report")]:
+        monkeypatch.delitem(sys.modules, name)
+    sentence = fails("sintel", root, *QUICK, "-o", out / "e", "--html", out / "e.html")
+    assert "hamflow[report]" in sentence
+
+
+def test_report(root: Path, out: Path) -> None:
+    pytest.importorskip("jinja2")
+    run("sintel", root, "--preset", "fast", "-o", out, "--html", out / "e.html")
+    page = (out / "e.html").read_text(encoding="utf-8")
+    assert "scene_00003/frame_0001" in page
+    assert page.rstrip().endswith("</html>")

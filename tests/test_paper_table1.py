@@ -1,0 +1,309 @@
+"""``hamflow paper table1`` and what it says of the paper's findings."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from _networks import SMALL, random_weights
+from hamflow import FileError, InputError
+from hamflow.cli.main import main
+from hamflow.datasets import SyntheticConfig, demo_scene, open_dataset
+from hamflow.datasets.synthetic import write_sintel
+from hamflow.descriptors.weights import save_weights
+from hamflow.evaluation import Method, MethodConfig, evaluate, pool
+from hamflow.evaluation.records import read_csv
+from hamflow.learning.config import read_config
+from hamflow.paper import table1
+from hamflow.paper.findings import findings, table_of
+from hamflow.paper.published import TABLE1
+from hamflow.paper.table1 import Network, Table1Config, parse_network, read_table1_config
+
+COMMAND = ("paper", "table1")
+RECIPES = Path(__file__).parents[1] / "recipes"
+SCENES = [demo_scene(32, 40, seed) for seed in range(2)]
+TINY = """
+scale = 1
+window = 16
+[training]
+steps = 2
+window = 16
+validation_pairs = 0
+workers = 0
+[training.network]
+channels = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def sintel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "sintel"
+    write_sintel(folder, SyntheticConfig(height=32, width=48, max_displacement=4.0), 5)
+    return folder
+
+
+def save_network(folder: Path, seed: int) -> Path:
+    folder.mkdir(parents=True)
+    path = folder / table1.WEIGHTS
+    save_weights(path, SMALL["paper"], random_weights(SMALL["paper"], seed), {})
+    return path
+
+
+def test_cells(tmp_path: Path) -> None:
+    weights = {n: save_network(tmp_path / n.name, k) for k, n in enumerate(table1.NETWORKS)}
+    config = Table1Config(scale=1, window=8)
+    found = table1.run(SCENES, weights, config)
+    expected = {
+        Network("ff", 5): "trained qq crf_f crf_q",
+        Network("ff", 7): "trained qq crf_f crf_q",
+        Network("fq", 9): "trained qq crf_q",
+        Network("qq", 7): "qq crf_q",
+    }
+    for network, columns in expected.items():
+        assert [c for n, c in found if n == network] == columns.split()
+    for network, column, name in (
+        (Network("ff", 5), "trained", "wta-ff"),
+        (Network("fq", 7), "trained", "wta-fq"),
+        (Network("ff", 7), "qq", "wta-qq"),
+        (Network("ff", 5), "crf_f", "crf-f"),
+        (Network("qq", 9), "crf_q", "crf-q"),
+    ):
+        method = Method(MethodConfig(name, model=str(weights[network]), window=8))
+        one, other = found[network, column], evaluate(SCENES, method)
+        assert [r.metrics for r in one.records] == [r.metrics for r in other.records]
+    table = table_of(table1.rows(found))
+    metrics = [r.metrics for r in found[Network("fq", 5), "qq"].records if r.metrics is not None]
+    pooled = pool(metrics).pooled
+    assert table[Network("fq", 5)]["qq"]["noc"] == pytest.approx(pooled.epe_noc)
+    assert table[Network("fq", 5)]["qq"]["all"] == pytest.approx(pooled.epe_all)
+
+
+def test_command_with_weights(
+    tmp_path: Path,
+    sintel: Path,
+    out: Path,
+    capsys: pytest.CaptureFixture[str],
+    fails: Callable[..., str],
+) -> None:
+    for number, name in enumerate(("ff-5", "fq-5", "qq-5")):
+        save_network(tmp_path / "nets" / name, number)
+    file = tmp_path / "table1.toml"
+    file.write_text("scale = 2\nwindow = 8\n")
+    args = [
+        *("--data", "sintel", str(sintel), "--subset", "scene_00001", "--no-train"),
+        *("--weights", str(tmp_path / "nets"), "--networks", "ff-5", "fq-5", "qq-5"),
+        *("--config", str(file), "-o", str(out)),
+    ]
+    assert main([*COMMAND, *args]) == 0
+    printed = capsys.readouterr().out
+    assert "5.25 (10.38)" in printed  # the paper's
+    assert "FQ as trained is better than QQ" in printed
+    rows = read_csv(out / "table1.csv")
+    assert len(rows) == 4 + 3 + 2
+    pair = open_dataset("sintel", sintel, subset="scene_00001")
+    method = MethodConfig(
+        "crf-f", model=str(tmp_path / "nets/ff-5" / table1.WEIGHTS), window=8, scale=2
+    )
+    (record,) = evaluate(pair, Method(method)).records
+    assert record.metrics is not None
+    (row,) = [r for r in rows if r["column"] == "crf_f"]
+    assert float(row["epe_all"]) == record.metrics.epe_all
+    # Nothing is measured twice, and nothing is lost.
+    assert "earlier evaluation" in fails(*args)
+    before = (out / "table1.csv").read_bytes()
+    assert main([*COMMAND, *args, "--resume"]) == 0
+    assert (out / "table1.csv").read_bytes() == before
+
+
+def test_command_trains_what_is_missing(
+    tmp_path: Path, sintel: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    nets = tmp_path / "nets"
+    kept = save_network(nets / "ff-5", 3).read_bytes()
+    file = tmp_path / "tiny.toml"
+    synthetic = "[training.data.synthetic]\nheight = 32\nwidth = 32\nmax_displacement = 4.0\n"
+    file.write_text(TINY + synthetic)
+    args = [
+        *(*COMMAND, "--data", "sintel", str(sintel), "--subset", "0.2"),
+        *("--weights", str(nets), "--networks", "ff-5", "qq-5", "fq-7"),
+        *("--config", str(file), "-o", str(out)),
+    ]
+    assert main(args) == 0
+    assert (nets / "ff-5" / table1.WEIGHTS).read_bytes() == kept
+    rows = read_csv(out / "table1.csv")
+    assert {(row["train"], row["layers"]) for row in rows} == {
+        ("ff", "5"),
+        ("qq", "5"),
+        ("fq", "7"),
+    }
+    from hamflow.learning.checkpoint import read_progress  # noqa: PLC0415
+
+    config, progress = read_progress(nets / "fq-7" / "checkpoint.safetensors")
+    assert (config.model, config.network.layers, config.network.channels) == ("fq", 7, 4)
+    assert progress.step == 2
+    torch.set_num_threads(threads)
+    assert "different numbers" not in capsys.readouterr().out
+
+
+def test_the_papers_protocol_on_sintel(tmp_path: Path, sintel: Path, out: Path) -> None:
+    """Learn from 20 %, evaluate on other 40 %, by the shipped file, cut short."""
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    text = (RECIPES / "table1-sintel.toml").read_text()
+    file = tmp_path / "short.toml"
+    for old, new in (
+        ("steps = 20000", "steps = 1\nworkers = 0\nvalidation_pairs = 0"),
+        ("window = 128", "window = 16"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    file.write_text(text)
+    args = [*COMMAND, "--data", "sintel", str(sintel), "--networks", "fq-5", "-o", str(out)]
+    assert main([*args, "--config", str(file), "--weights", str(tmp_path / "nets")]) == 0
+    from hamflow.learning.checkpoint import read_progress  # noqa: PLC0415
+
+    config, _ = read_progress(tmp_path / "nets" / "fq-5" / "checkpoint.safetensors")
+    assert (config.data.dataset, config.data.subset, config.data.root) == ("sintel", 0.2, sintel)
+    assert config.data.crop is None
+    every = open_dataset("sintel", sintel, pass_="clean")
+    learned = every.evenly(0.2)
+    evaluated = {row["pair"] for row in read_csv(out / "table1.csv")}
+    assert evaluated == set(every.evenly(0.4, disjoint_from=learned).names)
+    assert len(evaluated) == 2
+    assert not evaluated & set(learned.names)
+    torch.set_num_threads(threads)
+
+
+def test_recipes_are_readable(tmp_path: Path) -> None:
+    assert len(list(RECIPES.glob("*.toml"))) > 5
+    for path in RECIPES.glob("*.toml"):
+        if path.name.startswith("table1"):
+            config = read_table1_config(path, "sintel", tmp_path)
+            assert (config.scale, config.window) == (2, 128)
+        else:
+            read_config(path)
+
+
+def test_unfinished_training_is_not_taken(
+    tmp_path: Path, sintel: Path, out: Path, fails: Callable[..., str]
+) -> None:
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    from hamflow.learning.config import config_of  # noqa: PLC0415
+    from hamflow.learning.loop import train  # noqa: PLC0415
+
+    config = config_of(
+        {
+            "steps": 3,
+            "window": 16,
+            "validation_pairs": 0,
+            "workers": 0,
+            "model": "qq",
+            "network": {"layers": 5, "channels": 4},
+            "data": {"synthetic": {"height": 32, "width": 32, "max_displacement": 4.0}},
+        }
+    )
+    folder = tmp_path / "nets" / "qq-5"
+
+    train(config, folder, callback=lambda _: signal.raise_signal(signal.SIGTERM))
+    args = ("--data", "sintel", sintel, "--subset", "0.2", "--networks", "qq-5", "-o", out)
+    nets = ("--weights", tmp_path / "nets")
+    file = tmp_path / "t.toml"
+    file.write_text("scale = 1\nwindow = 8\n")
+    sentence = fails(*args, *nets, "--no-train", "--config", file)
+    assert "not finished" in sentence
+    assert main([*COMMAND, *map(str, (*args, *nets, "--config", file))]) == 0
+    from hamflow.learning.checkpoint import read_progress  # noqa: PLC0415
+
+    assert read_progress(folder / "checkpoint.safetensors")[1].step == 3
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing = 1\n", "nothing is unknown"),
+        ("[evaluation]\nnothing = 1\n", "nothing is unknown"),
+        ("[training]\nsteps = 0\n", "steps"),
+        ('[training.data]\ndataset = "kitti2015"\n', "needs its root"),
+        ("scale = 'a'\n", "scale"),
+        ("training = 3\n", "training"),
+        ("[training]\ndata = 3\n", "data"),
+        ("evaluation = 3\n", "evaluation"),
+        ("[", "is not TOML"),
+    ],
+)
+def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(FileError, match=message):
+        read_table1_config(path, "sintel", tmp_path)
+
+
+def test_names() -> None:
+    assert [parse_network(network.name) for network in table1.NETWORKS] == list(table1.NETWORKS)
+    for name in ("fq", "fq-6", "aa-5", "", "fq-7-x"):
+        with pytest.raises(InputError, match="fq-7"):
+            parse_network(name)
+
+
+def test_missing_weights(
+    sintel: Path, tmp_path: Path, out: Path, fails: Callable[..., str]
+) -> None:
+    args = ("--data", "sintel", sintel, "--weights", tmp_path / "none", "-o", out, "--no-train")
+    assert "ff-5/last.safetensors: does not exist" in fails(*args)
+
+
+def rows_of(figures: dict[tuple[str, int], dict[str, tuple[float, float] | None]]) -> list[dict]:  # type: ignore[type-arg]
+    return [
+        {
+            "train": train.lower(),
+            "layers": layers,
+            "column": column,
+            "epe_noc": errors[0],
+            "epe_all": errors[1],
+            "pixels_noc": 80,
+            "pixels": 100,
+        }
+        for (train, layers), columns in figures.items()
+        for column, errors in columns.items()
+        if errors is not None
+    ]
+
+
+def test_the_papers_own_findings_hold_in_its_table() -> None:
+    table = table_of(rows_of(TABLE1))
+    found = findings(table)
+    assert [finding.holds for finding in found] == [True] * 5
+    close = found[0].figures
+    assert "1.17 (5 layers)" in close
+    assert "1.19 (7 layers)" in close
+
+
+def test_findings_that_do_not_hold() -> None:
+    figures = {
+        ("FF", 5): {"trained": (2.0, 3.0), "qq": (1.9, 3.0), "crf_f": (1.0, 1), "crf_q": (1.5, 1)},
+        ("FQ", 5): {"trained": (4.0, 6.0), "qq": (3.9, 3.0), "crf_q": (4.0, 1)},
+        ("QQ", 5): {"qq": (3.5, 3.0), "crf_q": (1.0, 1)},
+    }
+    found = findings(table_of(rows_of(figures)))
+    assert [finding.holds for finding in found] == [False] * 5
+
+
+def test_findings_of_a_part() -> None:
+    figures = {("QQ", 5): {"qq": (3.5, 3.0), "crf_q": (1.0, 1.0)}}
+    assert findings(table_of(rows_of(figures))) == []
+
+
+def test_pooling_counts_pixels() -> None:
+    row = {"train": "qq", "layers": 5, "column": "qq"}
+    rows = [
+        row | {"epe_noc": 1.0, "epe_all": 2.0, "pixels_noc": 10, "pixels": 30},
+        row | {"epe_noc": "", "epe_all": "5.0", "pixels_noc": "0", "pixels": "10"},
+    ]
+    assert table_of(rows)[Network("qq", 5)]["qq"] == {"noc": 1.0, "all": 2.75}
