@@ -195,8 +195,8 @@ def test_missing_pieces_of_stereo(stereo: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "is not a .pfm file with one channel"),
-        (b"PF\n56 40\n-1\n" + bytes(12 * 56 * 40), "is not a .pfm file with one channel"),
+        (b"", "does not start with Pf"),
+        (b"PF\n56 40\n-1\n" + bytes(12 * 56 * 40), "use a file with one channel"),
         (b"Pf\n56 40\n-1\n" + bytes(4 * 56 * 40 - 1), "take 8972 bytes, but the file has 8971"),
         (b"Pf\n56 40\n-1\n" + bytes(4 * 56 * 40 + 1), "take 8972 bytes, but the file has 8973"),
         (b"Pf\n0 40\n-1\n", "impossible size"),

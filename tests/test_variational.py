@@ -515,3 +515,17 @@ def test_blur() -> None:
     assert smooth.sum() == pytest.approx(1)
     flat = np.full((3, 4, 3), 0.7, F)
     assert np.allclose(features(flat, 5)[..., :3], 0.7)
+
+
+@pytest.mark.parametrize("wrong", ["features0", "features1", "flow", "weight"])
+def test_shapes_that_do_not_fit(wrong: str) -> None:
+    arrays = {
+        "features0": np.zeros((6, 7, 8), np.float32),
+        "features1": np.zeros((6, 7, 8), np.float32),
+        "flow": np.zeros((6, 7, 2), np.float32),
+        "weight": np.ones((6, 7), np.float32),
+    }
+    refine(**arrays)
+    arrays[wrong] = arrays[wrong][..., :-1]
+    with pytest.raises(InputError, match=f"{wrong} must have the shape"):
+        refine(**arrays)

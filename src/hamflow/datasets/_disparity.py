@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +9,7 @@ from numpy.typing import NDArray
 
 from hamflow.errors import FileError
 from hamflow.io import read_image
-from hamflow.io._reading import check_size, open_regular
-
-_LONGEST_HEADER = 128
-_HEADER = re.compile(
-    rb"Pf\s+(\d{1,10})\s+(\d{1,10})\s+(-?)[\d.]{1,20}(?:[eE][-+]?\d{1,3})?[ \t]*\r?\n"
-)
+from hamflow.io._float_map import read_float_map
 
 
 def read_pfm_disparity(path: Path) -> NDArray[np.float32]:
@@ -35,33 +28,7 @@ def read_pfm_disparity(path: Path) -> NDArray[np.float32]:
     FileError
         If the file is missing or no such file, or is shorter or longer than it should be.
     """
-    with open_regular(path) as file:
-        try:
-            size = os.fstat(file.fileno()).st_size
-            header = _HEADER.match(file.read(_LONGEST_HEADER))
-            if header is None:
-                raise FileError(
-                    f"{path}: is not a .pfm file with one channel (Pf, width and height, scale), "
-                    "so it holds no disparities; get it again."
-                )
-            width, height = int(header[1]), int(header[2])
-            check_size(path, width, height)
-            if size != header.end() + 4 * width * height:
-                raise FileError(
-                    f"{path}: {width} × {height} pixels take {header.end() + 4 * width * height} "
-                    f"bytes, but the file has {size}; get it again."
-                )
-            file.seek(header.end())
-            data = file.read(4 * width * height)
-        except OSError as error:
-            raise FileError(
-                f"{path}: cannot be read ({error.strerror}); check the disk."
-            ) from error
-    if len(data) != 4 * width * height:
-        raise FileError(f"{path}: became shorter while it was read; try again.")
-    stored = np.frombuffer(data, "<f4" if header[3] else ">f4").reshape(height, width)
-    # Rows are stored from the bottom up.
-    disparity = stored[::-1].astype(np.float32)
+    disparity = read_float_map(path, channels=1)[0][:, :, 0].astype(np.float32)
     disparity[~np.isfinite(disparity)] = np.nan
     return disparity
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,12 +111,18 @@ def refine(
     -------
     (H, W, 2) array of float32
 
+    Raises
+    ------
+    InputError
+        If shapes do not fit together.
+
     References
     ----------
     .. [1] T. Brox, A. Bruhn, N. Papenberg, J. Weickert: High accuracy optical flow estimation based
        on a theory for warping. ECCV 2004.
     """
     config = config or VariationalConfig()
+    _check_shapes(features0, features1, flow, weight)
     right, down = (
         np.exp(np.float32(-config.kappa) * c) for c in contrasts(features0[..., :_COLOURS])
     )
@@ -133,6 +140,18 @@ def refine(
         refined,
     )
     return refined
+
+
+def _check_shapes(features0: Image, features1: Image, flow: Flow, weight: Any) -> None:
+    size = np.shape(features0)[:2]
+    for name, array, expected in (
+        ("features0", features0, (*size, _CHANNELS)),
+        ("features1", features1, (*size, _CHANNELS)),
+        ("flow", flow, (*size, 2)),
+        ("weight", weight, size),
+    ):
+        if np.shape(array) != expected:
+            raise InputError(f"{name} must have the shape {expected}, not {np.shape(array)}.")
 
 
 def features(image: Image, blur: float) -> Image:
