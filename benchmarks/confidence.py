@@ -13,11 +13,9 @@ import sys
 import numpy as np
 
 import hamflow
-from hamflow._scale import enlarged_smoothly
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
+from hamflow.estimator import evidence
 from hamflow.evaluation import sparsification
-from hamflow.flow import warp
-from hamflow.refinement import disagreement
 from hamflow.refinement.confidence import NAMES, logarithms
 
 FLOOR = 0.1
@@ -46,11 +44,8 @@ def main() -> None:
 def _quantities(estimator: hamflow.Estimator, scene: object) -> dict[str, np.ndarray]:
     frames = estimator.frame(scene.image0), estimator.frame(scene.image1)
     result, matched = estimator.between(*frames)
-    blur = estimator.config.variational.blur
-    colours = [frame.features(1, blur)[..., :3] for frame in frames]
-    residual = np.abs(colours[0] - warp(colours[1], result.flow)).mean(axis=2)
-    distance = enlarged_smoothly(matched.directions[0].distance, matched.factor, frames[0].shape)
-    logs = logarithms(disagreement(result.flow, result.backward), distance, residual)
+    flows = [result.flow, result.backward]
+    logs = logarithms(*evidence(flows, matched, frames, estimator.config))
     error = hamflow.endpoint_error(result.flow, scene.flow)
     return {**logs, "error": error}
 

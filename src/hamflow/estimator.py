@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -149,7 +150,7 @@ class Estimator:
         if len(flows) == 2:
             with clock.stage("confidence", 0.95):
                 hidden = occluded(flows[0], flows[1])
-                certain = _confidence(flows, matched, frames, self.config)
+                certain = confidence(*evidence(flows, matched, frames, self.config))
         solution = matched.directions[0].solution
         result = FlowResult(
             flow=flows[0],
@@ -235,11 +236,29 @@ def _refined(
             return field
 
 
-def _confidence(
-    flows: list[Flow], matched: Matched, frames: tuple[Frame, Frame], config: EstimatorConfig
-) -> NDArray[np.float32]:
+def evidence(
+    flows: Sequence[Flow], matched: Matched, frames: tuple[Frame, Frame], config: EstimatorConfig
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Return what the confidence is computed from; see `hamflow.refinement.confidence`.
+
+    Parameters
+    ----------
+    flows : sequence of (H, W, 2) array
+        Forward and backward.
+    matched : Matched
+        What the flows were refined from.
+    frames : (Frame, Frame)
+        The images.
+    config : EstimatorConfig
+        How they were refined.
+
+    Returns
+    -------
+    disagreement, distance, residual : (H, W) array of float32
+        Of the two flows, to the next match that both directions agree on, and of the colours.
+    """
     blur = config.variational.blur
     colours = [frame.features(1, blur)[..., :3] for frame in frames]
     residual = np.abs(colours[0] - warp(colours[1], flows[0])).mean(axis=2)
     distance = enlarged_smoothly(matched.directions[0].distance, matched.factor, frames[0].shape)
-    return confidence(disagreement(flows[0], flows[1]), distance, residual)
+    return disagreement(flows[0], flows[1]), distance, residual

@@ -18,6 +18,7 @@ from hamflow.datasets import FlowPair, FolderDataset, demo_scene
 from hamflow.estimator import Estimator
 from hamflow.evaluation import epe_metrics, opencv_methods, sparsification
 from hamflow.evaluation.peers import Method
+from hamflow.evaluation.runner import occlusion_f1
 from hamflow.flow import endpoint_error
 from hamflow.visualise import to_bytes
 
@@ -161,8 +162,10 @@ def _ours(pair: FlowPair, estimator: Estimator) -> dict[str, Any]:
     if result.confidence is not None:
         error = endpoint_error(result.flow, pair.flow)
         row["ause"] = sparsification(error, result.confidence).ause
-    if result.occlusion is not None and pair.occluded is not None:
-        row["occlusion_f1"] = _f1(result.occlusion, pair.occluded, pair.flow)
+    known = np.isfinite(pair.flow).all(axis=2)
+    f1 = occlusion_f1(result.occlusion, pair.occluded, known)
+    if f1 is not None:
+        row["occlusion_f1"] = f1
     return row
 
 
@@ -182,12 +185,6 @@ def _errors(pair: FlowPair, flow: NDArray[np.float32]) -> dict[str, Any]:
         "epe": metrics.epe_all,
         "noc": None if np.isnan(metrics.epe_noc) else metrics.epe_noc,
     }
-
-
-def _f1(found: NDArray[np.bool_], true: NDArray[np.bool_], flow: NDArray[np.float32]) -> float:
-    known = np.isfinite(flow).all(axis=2)
-    both = (found & true & known).sum()
-    return float(2 * both / max(1, (found & known).sum() + (true & known).sum()))
 
 
 def _ablation(

@@ -164,7 +164,7 @@ def judge(
         memory,
         ause=ause,
         gap=estimate.gap,
-        occlusion_f1=_f1(estimate.occlusion, occluded, ~np.isnan(error)),
+        occlusion_f1=occlusion_f1(estimate.occlusion, occluded, ~np.isnan(error)),
         histogram=tuple(np.histogram(known, (*ERROR_EDGES, np.inf))[0].tolist()),
         curve=curve,
         oracle=oracle,
@@ -180,9 +180,10 @@ def _known(log: RecordLog) -> dict[str, PairRecord]:
         ) from None
 
 
-def _f1(
+def occlusion_f1(
     found: NDArray[np.bool_] | None, true: NDArray[np.bool_] | None, known: NDArray[np.bool_]
 ) -> float | None:
+    """Return the F1 of occlusions among the pixels of known flow; None where nothing is known."""
     if found is None or true is None:
         return None
     both = (found & true & known).sum()
