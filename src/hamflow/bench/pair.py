@@ -162,7 +162,7 @@ def _ours(pair: FlowPair, estimator: Estimator) -> dict[str, Any]:
     if result.confidence is not None:
         error = endpoint_error(result.flow, pair.flow)
         row["ause"] = sparsification(error, result.confidence).ause
-    known = np.isfinite(pair.flow).all(axis=2)
+    known = np.asarray(np.isfinite(pair.flow).all(axis=2))
     f1 = occlusion_f1(result.occlusion, pair.occluded, known)
     if f1 is not None:
         row["occlusion_f1"] = f1

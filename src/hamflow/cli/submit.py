@@ -1,0 +1,119 @@
+"""``hamflow submit``: the files that the servers of the benchmarks want."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from hamflow.cli.evaluate import pair_progress
+from hamflow.errors import InputError
+from hamflow.evaluation.methods import Method, MethodConfig
+from hamflow.evaluation.submission import Submission
+from hamflow.evaluation.submission import submit as compute
+
+
+def submit(
+    benchmark: tyro.conf.Positional[Literal["sintel", "kitti2012", "kitti2015", "kitti"]],
+    root: tyro.conf.Positional[Path],
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+    *,
+    passes: tuple[Literal["clean", "final"], ...] = (),
+    preset: str | None = None,
+    method: str | None = None,
+    model: str | None = None,
+    scale: int = 1,
+    resume: bool = False,
+) -> None:
+    """Compute the flow of a benchmark's test pairs, ready for the upload to its server.
+
+    For Sintel, the folder gets clean/SCENE/frame_0001.flo and so on, and the same in final/; the
+    bundler that comes with MPI-Sintel packs them. For KITTI, it gets flow/000000_10.png and so on
+    in KITTI's 16 bits, and flow.zip for the upload. Pixels that move by more than 512 pixels, which
+    these files cannot hold, are marked as invalid, and KITTI's server fills them from their row.
+
+    Ctrl-C ends the work, and --resume continues it; hamflow-submission.json tells how the files
+    were made, and other settings are refused. At the end every file is read back and checked, and
+    the mean time of a pair is told, which the servers ask for.
+
+    Parameters
+    ----------
+    benchmark
+        sintel, kitti2012 or kitti2015; kitti is short for kitti2015.
+    root
+        Folder of the data set in its own layout: with test/ (Sintel) or testing/ (KITTI) in it.
+    output
+        Folder for the files, new or empty.
+    passes
+        Of Sintel: clean, final; by default both, as its server wants.
+    preset
+        fast, balanced (the default), accurate, paper, or a TOML file that changes one of them.
+    method
+        Instead of a preset: wta-ff, wta-fq, wta-qq (local model), crf-f, crf-q (joint model), or
+        one of OpenCV's (extra 'peers') such as opencv-dis.
+    model
+        Another descriptor: the name of a shipped model, or a file (.safetensors, .onnx).
+    scale
+        Reduce the frames by this whole factor first; the files have the full size all the same.
+    resume
+        Keep the good files that an earlier run with the same settings wrote to the folder.
+    """
+    if preset is not None and method is not None:
+        raise InputError("--preset and --method exclude each other; give one.")
+    chosen = Method(MethodConfig(method or preset or "balanced", model=model, scale=scale))
+    console = Console(markup=False)
+    try:
+        with pair_progress(console) as progress:
+            found = compute(
+                benchmark,
+                root,
+                output,
+                chosen,
+                passes=passes or None,
+                resume=resume,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        _say(console, f"Stopped early; what is done is kept in {output}, and --resume continues.")
+        raise
+    for sentence in _sentences(found, output):
+        _say(console, sentence)
+
+
+def _sentences(found: Submission, output: Path) -> list[str]:
+    there = f", {found.known} there already" if found.known else ""
+    said = [
+        f"{_count(found.computed, 'file')} computed{there}; all {found.files} are verified in "
+        f"{output}.",
+        f"Mean time of a pair: {found.seconds:.2f} s.",
+    ]
+    if found.invalid:
+        said.append(
+            f"{_count(found.invalid, 'pixel')} in {_count(found.invalid_files, 'file')} would move "
+            "by more than 512 pixels and are marked as invalid."
+        )
+    if found.files != found.official:
+        said.append(
+            f"Attention: {found.benchmark} has {found.official} test pairs, but this data set has "
+            f"{found.files}; the server wants all of them."
+        )
+    if found.archive is not None:
+        said.append(f"Upload {found.archive}.")
+    elif len(found.folders) < 2:
+        said.append("The server wants both passes; --resume without --passes completes them.")
+    else:
+        said.append(
+            "Pack the folder with the bundler that comes with MPI-Sintel, and upload the result: "
+            f"bundler {output / 'clean'} {output / 'final'} NAME.lzma"
+        )
+    return said
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(sentence, highlight=False, soft_wrap=True)
