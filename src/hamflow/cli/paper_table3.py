@@ -1,0 +1,106 @@
+"""``hamflow paper table3``: our presets beside the paper's comparison with other methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from hamflow.cli._data import DataOptions, data_label, open_pairs
+from hamflow.cli.evaluate import cell, pair_progress
+from hamflow.datasets.registry import DatasetName
+from hamflow.errors import FileError
+from hamflow.evaluation.records import write_csv
+from hamflow.evaluation.runner import Progress
+from hamflow.io._atomic import check_writable
+from hamflow.paper import table3
+from hamflow.paper.published import OURS
+
+_DATA = DataOptions()
+
+
+def paper_table3(
+    *,
+    data: tuple[DatasetName, Path],
+    which: tyro.conf.OmitArgPrefixes[DataOptions] = _DATA,
+    presets: tuple[str, ...] = table3.DEFAULT,
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("evaluations/table3"),
+    resume: bool = False,
+    csv: Path | None = None,
+) -> None:
+    """Measure presets with and without refinement, beside the paper's comparison.
+
+    Endpoint errors of visible pixels (noc) and of all, over all pixels of all pairs together. The
+    paper's figures are from the server of Sintel's test set, ours from the pairs on the disk, so
+    they are not to be compared number by number. Every pair is on the disk as soon as it is
+    measured, so that --resume continues after an interruption.
+
+    Parameters
+    ----------
+    data
+        Pairs to evaluate on: DATASET ROOT, as for hamflow evaluate.
+    which
+        Which pairs of the data set.
+    presets
+        Presets: paper (the paper's method: full resolution, whole pixels, no refinement), fast,
+        balanced, accurate; one of these with -unrefined at its end, which stops at whole pixels of
+        the matching scale (one direction, no filling, no fractions); or a TOML file.
+    output
+        Folder for the pairs that are done and for table3.csv.
+    resume
+        Go on with the evaluation in that folder.
+    csv
+        Where to write a line for each method; by default in that folder.
+    """
+    dataset, root = data
+    pairs, described = open_pairs(dataset, root, which)
+    target = output / "table3.csv" if csv is None else csv
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"{output}: cannot be made a folder ({error.strerror}); choose another."
+        ) from error
+    check_writable(target)
+    console = Console(markup=False)
+    with pair_progress(console) as bar:
+        found = table3.run(
+            pairs,
+            presets,
+            data=described,
+            logs=output,
+            resume=resume,
+            progress=lambda preset: _named(bar, preset),
+        )
+    rows = table3.rows(found, data_label(described))
+    write_csv(target, rows)
+    console.print(_table(rows))
+    for note in table3.notes(found):
+        console.print(note, highlight=False)
+    console.print(f"Wrote {target}.", highlight=False, soft_wrap=True)
+
+
+def _named(bar: Progress, preset: str) -> Progress:
+    """Put the name of a preset before those of its pairs."""
+    return lambda name, done, total: bar(f"{preset} {name}", done, total)
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table("method", "data", title="Endpoint error in px, all pixels together")
+    for heading in ("noc", "all", "pairs", "seconds"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        if row["pairs"] is None:
+            name, pairs, seconds = f"{row['method']} (paper)", "", ""
+        else:
+            name = row["method"]
+            pairs = f"{row['pairs']}" + (f", {row['failed']} failed" if row["failed"] else "")
+            seconds = cell(row["seconds"], ".2f")
+        errors = (cell(row[over], ".3f") for over in ("noc", "all"))
+        table.add_row(name, row["data"], *errors, pairs, seconds)
+        if row["method"] == OURS:  # the last of the published ones
+            table.add_section()
+    return table

@@ -1,0 +1,142 @@
+"""``hamflow paper table3`` on tiny pairs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hamflow
+from _trees import save_flow, save_image, save_mask
+from hamflow.cli.main import main
+from hamflow.config import PRESETS
+from hamflow.datasets import FolderDataset, demo_scene
+from hamflow.errors import InputError
+from hamflow.flow import endpoint_error
+from hamflow.paper import table3
+
+QUICK = 'preset = "fast"\nmodel = "pairs"\n'
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two pairs; the occlusions of one of them are known."""
+    top = tmp_path_factory.mktemp("data")
+    for seed, name in enumerate(("a", "b")):
+        scene, folder = demo_scene(48, 64, seed), top / "group" / name
+        save_image(folder / "frame1.png", scene.image0)
+        save_image(folder / "frame2.png", scene.image1)
+        save_flow(folder / "flow.flo", scene.flow)
+        if name == "b":
+            save_mask(folder / "occ.png", scene.occluded)
+    return top
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Path:
+    path = tmp_path / "quick.toml"
+    path.write_text(QUICK)
+    return path
+
+
+def table3_of(root: Path, *options: str) -> int:
+    return main(["paper", "table3", "--data", "folder", str(root), *options])
+
+
+def test_table(root: Path, quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out"
+    options = ["--presets", "fast-unrefined", str(quick), "-o", str(output)]
+    assert table3_of(root, *options) == 0
+    with open(output / "table3.csv", encoding="utf-8", newline="") as file:
+        rows = {row["method"]: row for row in csv.DictReader(file)}
+    # As the paper prints them.
+    assert (rows["EpicFlow"]["noc"], rows["EpicFlow"]["all"]) == ("1.36", "4.115")
+    assert rows["Ours QQ"]["all"] == "8.972"
+    assert rows["DCFlow"]["data"] == "Sintel clean test"
+    assert list(rows)[-2:] == ["fast-unrefined", "quick"]
+    assert rows["quick"]["data"] == "folder"
+
+    estimator = hamflow.Estimator(quick)
+    errors = []
+    for pair in FolderDataset(root):
+        flow = estimator.estimate(pair.image0, pair.image1).flow
+        errors.append(endpoint_error(flow, pair.flow))
+    assert float(rows["quick"]["all"]) == pytest.approx(np.mean(errors), rel=1e-4)
+    visible = errors[1][~demo_scene(48, 64, 1).occluded]
+    assert float(rows["quick"]["noc"]) == pytest.approx(visible.mean(), rel=1e-4)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "not across" in printed
+    assert "Occlusions are known for 1 of 2 pairs" in printed
+    for words in ("fast-unrefined", "EpicFlow (paper)", "1.360", "8.972"):
+        assert words in printed
+
+
+def test_resume(
+    root: Path, quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out"
+    options = ["--presets", "fast-unrefined", "-o", str(output)]
+    assert table3_of(root, *options) == 0
+    log = output / "fast-unrefined.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    assert len(lines) == 3  # settings and two pairs
+    before = (output / "table3.csv").read_text()
+    log.write_text("".join(lines[:2]))
+
+    assert table3_of(root, *options) == 1
+    assert "resume" in capsys.readouterr().err
+    # Another preset may join what is there; the first pair is not measured again.
+    assert table3_of(root, *options[:2], str(quick), *options[2:], "--resume") == 0
+    assert log.read_text().splitlines(keepends=True)[:2] == lines[:2]
+    after = (output / "table3.csv").read_text().splitlines()
+    row, again = before.splitlines()[-1].split(","), after[-2].split(",")
+    assert again[:6] == row[:6]
+    assert after[-1].startswith("quick,")
+
+
+def test_unrefined_is_the_preset_without_refinement() -> None:
+    method = table3.method_of("fast-unrefined")
+    assert method.label == "fast-unrefined"
+    settings = method.settings
+    assert settings["method"] == "fast-unrefined"
+    fast = PRESETS["fast"]
+    own = settings["estimator"]
+    assert (own["both"], own["filling"], own["fractions"]) == (False, False, False)
+    assert own["matching_pixels"] == fast.matching_pixels
+    scene = demo_scene(48, 64)
+    estimate = method(scene.image0, scene.image1)
+    assert (estimate.flow == np.rint(estimate.flow)).all()
+    assert estimate.occlusion is None
+
+
+def test_the_default_rows() -> None:
+    assert table3.DEFAULT == ("paper", "balanced-unrefined", "balanced", "fast")
+    assert table3.method_of("balanced-unrefined").settings["estimator"]["fractions"] is False
+
+
+def test_all_known_occlusions_need_no_note(root: Path) -> None:
+    pairs = FolderDataset(root).subset("group/b")
+    found = table3.run(pairs, ["fast-unrefined"])
+    assert table3.notes(found) == [table3.NOTE]
+    row = table3.rows(found, "here")[-1]
+    assert (row["pairs"], row["failed"], row["data"]) == (1, 0, "here")
+    assert 0 < row["noc"] < row["all"]
+
+
+@pytest.mark.parametrize("presets", [[], ["fast", "fast"], ["wta-qq"], ["best-unrefined"]])
+def test_wrong_presets(root: Path, presets: list[str]) -> None:
+    with pytest.raises(InputError, match="preset"):
+        table3.run(FolderDataset(root), presets)
+
+
+def test_errors(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert table3_of(root, "-o", str(blocked)) == 1
+    assert f"{blocked}: cannot be made a folder" in capsys.readouterr().err
+    assert table3_of(root, "-o", str(tmp_path / "o"), "--csv", str(tmp_path / "no" / "t.csv")) == 1
+    assert "create it first" in capsys.readouterr().err
+    assert table3_of(tmp_path / "nothing", "-o", str(tmp_path / "o")) == 1
+    assert str(tmp_path / "nothing") in capsys.readouterr().err
