@@ -1,0 +1,139 @@
+// What all bindings share: how arrays come in, how they are checked, and the GIL.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "kernels.hpp"
+#include "threads.hpp"
+
+namespace nb = nanobind;
+
+namespace hamflow::bind {
+
+template <class T, int rank>
+using In = nb::ndarray<const T, nb::ndim<rank>, nb::c_contig, nb::device::cpu>;
+template <class T, int rank>
+using Out = nb::ndarray<T, nb::ndim<rank>, nb::c_contig, nb::device::cpu>;
+using WindowTuple = std::tuple<int, int, int, int>;
+template <class T>
+using Maybe = std::optional<T>;
+
+// Labels are int16, and an argmin stores a vector's number in a byte: see min_projection.inl.
+constexpr int max_labels = 4096;
+
+inline Window window_of(const WindowTuple& t) {
+    const Window win{std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t)};
+    const auto within = [](int first, int count) {
+        return count >= 1 && count <= max_labels && first >= -(1 << 24) && first <= (1 << 24);
+    };
+    if (!within(win.u0, win.du) || !within(win.v0, win.dv))
+        throw nb::value_error("window: each side needs 1 to 4096 labels within +-2^24 pixels");
+    return win;
+}
+
+inline int side(std::size_t n) {
+    if (n < 1 || n > (1u << 24)) throw nb::value_error("an image side must be 1 to 2^24 pixels");
+    return static_cast<int>(n);
+}
+
+template <class Array>
+void expect_shape(const Array& a, const char* name, std::initializer_list<std::size_t> shape) {
+    std::size_t axis = 0;
+    for (std::size_t n : shape)
+        if (a.shape(axis++) != n)
+            throw nb::value_error((std::string(name) + " has the wrong shape").c_str());
+}
+
+inline BitsPair bits_pair(const In<std::uint64_t, 2>& b0, const In<std::uint64_t, 2>& b1) {
+    expect_shape(b1, "bits1", {b0.shape(0), b0.shape(1)});
+    return BitsPair(b0.data(), b1.data(), side(b0.shape(0)), side(b0.shape(1)));
+}
+
+inline PhiPair phi_pair(const In<float, 3>& p0, const In<float, 3>& p1) {
+    expect_shape(p1, "phi1", {p0.shape(0), p0.shape(1), p0.shape(2)});
+    return {p0.data(), p1.data(), side(p0.shape(0)), side(p0.shape(1)), side(p0.shape(2))};
+}
+
+// Volumes h x w x du and h x w x dv.
+template <class Pair, class U, class V>
+void expect_volumes(const Pair& p, const Window& win, const U& u, const V& v) {
+    const auto h = static_cast<std::size_t>(p.h), w = static_cast<std::size_t>(p.w);
+    expect_shape(u, "the volume over u", {h, w, static_cast<std::size_t>(win.du)});
+    expect_shape(v, "the volume over v", {h, w, static_cast<std::size_t>(win.dv)});
+}
+
+// Runs the work without the GIL; a signal handler's exception comes out as itself.
+template <class Work>
+void without_gil(const Work& work) {
+    bool interrupted = false;
+    {
+        nb::gil_scoped_release release;
+        try {
+            work();
+        } catch (const Interrupted&) {
+            interrupted = true;
+        }
+    }
+    if (interrupted) throw nb::python_error();
+}
+
+inline Direction direction_of(const std::string& to) {
+    if (to == "u") return Direction::to_u;
+    if (to == "v") return Direction::to_v;
+    throw nb::value_error("the receiver of a message is 'u' or 'v'");
+}
+
+template <class T>
+T* data_or_null(Maybe<Out<T, 3>>& a) {
+    return a ? a->data() : nullptr;
+}
+
+// True if is_good(begin, end) holds for every chunk of [0, n).
+template <class IsGood>
+bool all_chunks(std::size_t n, const IsGood& is_good) {
+    constexpr std::size_t chunk = 1 << 16;
+    std::atomic<bool> good{true};
+    without_gil([&] {
+        parallel_for(static_cast<int>((n + chunk - 1) / chunk), [&](int index) {
+            if (!is_good(index * chunk, std::min(n, (index + 1) * chunk))) good = false;
+        });
+    });
+    return good;
+}
+
+// A label outside of the window means nothing; the kernels check targets, not labels.
+inline void expect_labels(const char* name, const std::int16_t* labels, std::size_t n, int count) {
+    const bool good = all_chunks(n, [&](std::size_t begin, std::size_t end) {
+        bool bad = false;
+        for (std::size_t i = begin; i < end; ++i) bad |= labels[i] < 0 || labels[i] >= count;
+        return !bad;
+    });
+    if (!good)
+        throw nb::value_error((std::string(name) + " has labels outside of the window").c_str());
+}
+
+template <class Array>
+void expect_label_field(const char* name, const Array& labels, int h, int w, int count) {
+    expect_shape(labels, name, {static_cast<std::size_t>(h), static_cast<std::size_t>(w)});
+    expect_labels(name, labels.data(), labels.size(), count);
+}
+
+// A converted copy of an output would take the results with it.
+inline auto out(const char* name) { return nb::arg(name).noconvert(); }
+
+void define_crf(nb::module_& m);
+void define_refinement(nb::module_& m);
+
+}  // namespace hamflow::bind

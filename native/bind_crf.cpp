@@ -1,0 +1,154 @@
+// The joint model for Python: chains, moves, fusion.
+#include <type_traits>
+
+#include "bind.hpp"
+#include "labelling.hpp"
+#include "simd/levels.hpp"
+
+namespace hamflow::bind {
+
+namespace {
+
+void expect_reach(int reach) {
+    if (reach < 1 || reach > max_labels || (reach & (reach - 1)))
+        throw nb::value_error("reach: a power of two up to 4096");
+}
+
+// One pass over a plane; the sum of the chains' minima comes back.
+template <class T, class Share>
+auto chain_pass(Out<T, 3> lam, Out<T, 3> hold, Maybe<Out<T, 3>> s, In<T, 3> edges,
+                Maybe<In<Share, 1>> shares, bool vertical, bool reverse, int reach) {
+    const std::size_t h = lam.shape(0), w = lam.shape(1), d = lam.shape(2);
+    const ChainPass<T, Share> pass{
+        side(h),
+        side(w),
+        static_cast<int>(d),
+        vertical,
+        reverse,
+        reach,
+        reinterpret_cast<const EdgeCost<T>*>(edges.data()),
+        shares ? shares->data() : nullptr,
+        lam.data(),
+        hold.data(),
+        s ? s->data() : nullptr,
+    };
+    if (d < 1 || d > max_labels) throw nb::value_error("lam: 1 to 4096 labels");
+    expect_shape(hold, "hold", {h, w, d});
+    if (s) expect_shape(*s, "s", {h, w, d});
+    expect_shape(edges, "edges", {h, w, 3});
+    if (shares) expect_shape(*shares, "shares", {(vertical ? h : w) - 1});
+    expect_reach(reach);
+    std::conditional_t<std::is_same_v<T, float>, double, std::int64_t> bound = 0;
+    without_gil([&] {
+        if constexpr (std::is_same_v<T, float>)
+            bound = active_kernels().chain_pass32(pass);
+        else
+            bound = active_kernels().chain_pass16(pass);
+    });
+    return bound;
+}
+
+Blocks blocks_of(const std::string& name) {
+    if (name == "rows") return Blocks::rows;
+    if (name == "columns") return Blocks::columns;
+    if (name == "pixels") return Blocks::pixels;
+    throw nb::value_error("blocks: 'rows', 'columns' or 'pixels'");
+}
+
+template <class T>
+Edges<T> edges_of(const In<T, 3>& right, const In<T, 3>& down, int reach, int h, int w) {
+    const auto rows = static_cast<std::size_t>(h), columns = static_cast<std::size_t>(w);
+    expect_shape(right, "right", {rows, columns, 3});
+    expect_shape(down, "down", {rows, columns, 3});
+    expect_reach(reach);
+    return {reinterpret_cast<const EdgeCost<T>*>(right.data()),
+            reinterpret_cast<const EdgeCost<T>*>(down.data()), reach};
+}
+
+template <class T>
+void relabel(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+             std::tuple<T, T, T> cost, In<T, 3> right, In<T, 3> down, int reach,
+             const std::string& blocks, In<std::int16_t, 2> v, Out<std::int16_t, 2> u) {
+    constexpr bool fixed = std::is_same_v<T, std::int16_t>;
+    const BitsPair p = bits_pair(bits0, bits1);
+    const Window win = window_of(window);
+    expect_label_field("v", v, p.h, p.w, win.dv);
+    expect_label_field("u", u, p.h, p.w, win.du);
+    const std::conditional_t<fixed, FixedCost, FloatCost> c{std::get<0>(cost), std::get<1>(cost),
+                                                            std::get<2>(cost)};
+    const Relabelling<T, BitsPair, std::remove_const_t<decltype(c)>> problem{
+        p, win, c, edges_of<T>(right, down, reach, p.h, p.w), blocks_of(blocks), v.data(),
+        u.data()};
+    without_gil([&] {
+        if constexpr (fixed)
+            active_kernels().relabel_bits16(problem);
+        else
+            active_kernels().relabel_bits32(problem);
+    });
+}
+
+void relabel_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window,
+                 std::tuple<float, float> cost, In<float, 3> right, In<float, 3> down, int reach,
+                 const std::string& blocks, In<std::int16_t, 2> v, Out<std::int16_t, 2> u) {
+    const PhiPair p = phi_pair(phi0, phi1);
+    const Window win = window_of(window);
+    expect_label_field("v", v, p.h, p.w, win.dv);
+    expect_label_field("u", u, p.h, p.w, win.du);
+    const RelabellingPhi problem{p,
+                                 win,
+                                 {std::get<0>(cost), std::get<1>(cost)},
+                                 edges_of<float>(right, down, reach, p.h, p.w),
+                                 blocks_of(blocks),
+                                 v.data(),
+                                 u.data()};
+    without_gil([&] { active_kernels().relabel_phi(problem); });
+}
+
+void fuse_labels(In<float, 2> right, In<float, 2> down, In<double, 1> rho,
+                 const std::string& blocks,
+                 Out<std::int16_t, 2> u, Out<std::int16_t, 2> v, Out<double, 2> data,
+                 In<std::int16_t, 2> other_u, In<std::int16_t, 2> other_v,
+                 In<double, 2> other_data) {
+    const std::size_t h = right.shape(0), w = right.shape(1);
+    for (const auto* a : {&u, &v}) expect_shape(*a, "labels", {h, w});
+    for (const auto* a : {&other_u, &other_v}) expect_shape(*a, "other labels", {h, w});
+    expect_shape(down, "down", {h, w});
+    expect_shape(data, "data", {h, w});
+    expect_shape(other_data, "other_data", {h, w});
+    if (rho.shape(0) < 1 || rho.shape(0) > max_labels)
+        throw nb::value_error("rho: 1 to 4096 values");
+    const Fusion fusion{side(h),        side(w),        right.data(), down.data(),
+                        rho.data(),     static_cast<int>(rho.shape(0)),
+                        u.data(),       v.data(),       data.data(),  other_u.data(),
+                        other_v.data(), other_data.data()};
+    const Blocks lines = blocks_of(blocks);
+    if (lines == Blocks::pixels) throw nb::value_error("blocks: 'rows' or 'columns'");
+    without_gil([&] { fuse(fusion, lines); });
+}
+
+}  // namespace
+
+void define_crf(nb::module_& m) {
+    const auto chains = [&](auto function) {
+        m.def("chain_pass", function, out("lam"), out("hold"), out("s").none(),
+              nb::arg("edges").noconvert(), nb::arg("shares").noconvert().none(),
+              nb::arg("vertical"), nb::arg("reverse"), nb::arg("reach"));
+    };
+    chains(chain_pass<std::int16_t, std::uint16_t>);
+    chains(chain_pass<float, float>);
+    const auto relabels = [&](auto function) {
+        m.def("relabel", function, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
+              nb::arg("cost"), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
+              nb::arg("reach"), nb::arg("blocks"), nb::arg("v"), out("u"));
+    };
+    relabels(relabel<std::int16_t>);
+    relabels(relabel<float>);
+    m.def("relabel_phi", relabel_phi, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
+          nb::arg("cost"), nb::arg("right"), nb::arg("down"), nb::arg("reach"),
+          nb::arg("blocks"), nb::arg("v"), out("u"));
+    m.def("fuse", fuse_labels, nb::arg("right"), nb::arg("down"), nb::arg("rho"),
+          nb::arg("blocks"), out("u"), out("v"), out("data"), nb::arg("other_u"),
+          nb::arg("other_v"), nb::arg("other_data"));
+}
+
+}  // namespace hamflow::bind
