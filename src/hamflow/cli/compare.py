@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from hamflow.bench._measure import machine
+from hamflow.cli._console import cell, named, pair_progress, say
 from hamflow.cli._data import DataOptions, open_pairs
 from hamflow.cli._options import check_distinct
 from hamflow.cli.bench import write_json
-from hamflow.cli.evaluate import LOG, cell, pair_progress
+from hamflow.cli.evaluate import LOG
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.comparison import (
     METRICS,
@@ -129,16 +130,16 @@ def compare_command(
                 data=opened[1],
                 log=logs.get(text),
                 resume=resume,
-                progress=lambda name, *count, to=progress, at=text: to(f"{at} {name}", *count),
+                progress=named(progress, text),
             )
         found.append(replace(one, label=labels[text]))
     result = compare(found, metric, clusters=clusters)
     written = _write(result, output, json)
     console.print(_table(result))
     for sentence in (*_cautions(result), *(one.sentence for one in result.contrasts)):
-        _say(console, sentence)
+        say(sentence)
     if written:
-        _say(console, f"Wrote {', '.join(str(path) for path in written)}.")
+        say(f"Wrote {', '.join(str(path) for path in written)}.")
 
 
 def _check_options(
@@ -264,7 +265,3 @@ def _cautions(result: Comparison) -> list[str]:
     if 0 < known < len(done):
         said.append(f"Occlusions are known for {known} of {len(done)} pairs: noc is of these.")
     return said
-
-
-def _say(console: Console, sentence: str) -> None:
-    console.print(sentence, highlight=False, soft_wrap=True)

@@ -12,6 +12,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from hamflow.cli._console import say
 from hamflow.cli._options import check_distinct
 from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.io import FLOW_SUFFIXES, check_flow_path, read_flow, write_flow
@@ -75,7 +76,7 @@ def convert(
     if target.exists() and not overwrite:
         raise FileError(f"{target}: is there already; add --overwrite to replace it.")
     clipped = _convert_file(source, target, clip_invalid)
-    _say(f"Wrote {target}{_clipped(clipped)}.")
+    say(f"Wrote {target}{_clipped(clipped)}.")
 
 
 def _suffix(option: str, text: str) -> str:
@@ -179,7 +180,7 @@ def _convert_folder(
                 broken.append(str(error))
     there = f"; {skipped} {'was' if skipped == 1 else 'were'} there already" if skipped else ""
     files = "file" if written == 1 else "files"
-    _say(f"Wrote {written} {files} to {target}{_clipped(clipped)}{there}.")
+    say(f"Wrote {written} {files} to {target}{_clipped(clipped)}{there}.")
     if broken:
         for sentence in broken:
             console.print(sentence, highlight=False)
@@ -189,7 +190,3 @@ def _convert_folder(
 def _clipped(pixels: int) -> str:
     count = f"{pixels} {'pixel' if pixels == 1 else 'pixels'}"
     return f", with {count} beyond KITTI's range marked as unknown" if pixels else ""
-
-
-def _say(sentence: str) -> None:
-    Console(soft_wrap=True, markup=False).print(sentence, highlight=False)

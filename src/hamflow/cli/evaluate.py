@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from hamflow.bench._measure import machine
+from hamflow.cli._console import cell, pair_progress, say
 from hamflow.cli._data import DataOptions, data_label, open_pairs
 from hamflow.cli._options import check_distinct, parse_window
 from hamflow.cli.bench import write_json
@@ -21,7 +19,6 @@ from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation, write_csv
-from hamflow.evaluation.runner import Progress as Report
 from hamflow.evaluation.runner import evaluate
 from hamflow.io._atomic import check_writable
 
@@ -147,7 +144,7 @@ def evaluate_command(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        _say(console, f"What was measured is in {folder}; --resume continues.")
+        say(f"What was measured is in {folder}; --resume continues.")
         raise
     write_csv(folder / TABLE, [record.as_row() for record in found.records])
     if json is not None:
@@ -155,12 +152,12 @@ def evaluate_command(
     console.print(summary_table(found))
     for record in found.records:
         if record.failed:
-            _say(console, f"{record.pair}: failed ({record.failed}).")
+            say(f"{record.pair}: failed ({record.failed}).")
     if write_report is not None:
         with pair_progress(console) as progress:
             write_report(html, found, pairs, chosen, progress=progress)
     written = [folder / TABLE, *(path for path in (json, html) if path is not None)]
-    _say(console, f"Wrote {', '.join(str(path) for path in written)}.")
+    say(f"Wrote {', '.join(str(path) for path in written)}.")
 
 
 def as_json(found: Evaluation) -> dict[str, Any]:
@@ -200,44 +197,8 @@ def _caption(found: Evaluation) -> str | None:
     )
 
 
-def cell(value: float | None, form: str) -> str:
-    """Return a figure as it is shown, or a dash for what is not known."""
-    unit = "°" if form.endswith("°") else ""
-    return "–" if value is None else format(value, form.removesuffix("°")) + unit
-
-
-@contextmanager
-def pair_progress(console: Console) -> Iterator[Report]:
-    """Show a bar over pairs on a terminal; yields what to tell it."""
-    columns = (
-        TextColumn("{task.description:36}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=1)
-        started = False
-
-        def progress(name: str, done: int, total: int) -> None:
-            nonlocal started
-            if not started:
-                # Pairs of an earlier run say nothing of how long the rest takes.
-                bar.reset(task, completed=done, total=total)
-                started = True
-            bar.update(task, description=name, completed=done, total=total)
-
-        yield progress
-
-
 def _report_writer() -> Any:
     # Before the work begins, so that a missing package shows at once.
     from hamflow.evaluation.report import write_report  # noqa: PLC0415  (an extra)
 
     return write_report
-
-
-def _say(console: Console, sentence: str) -> None:
-    console.print(sentence, highlight=False, soft_wrap=True)

@@ -10,15 +10,14 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from hamflow.cli._console import named, pair_progress, say
 from hamflow.cli._data import DataOptions, open_pairs
-from hamflow.cli.evaluate import pair_progress
 from hamflow.cli.train import run_training
 from hamflow.crf import CrfConfig
 from hamflow.datasets.registry import DatasetName
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 from hamflow.evaluation.records import write_csv
-from hamflow.evaluation.runner import Progress
 from hamflow.io._atomic import check_writable
 from hamflow.learning.config import TrainConfig
 from hamflow.paper import table1
@@ -92,7 +91,7 @@ def paper_table1(
         for network in wanted
     }
     console = Console(markup=False)
-    _warn_of_budgets(console, files)
+    _warn_of_budgets(files)
     with pair_progress(console) as bar:
         found = table1.run(
             pairs,
@@ -102,17 +101,15 @@ def paper_table1(
             data=described,
             logs=output,
             resume=resume,
-            progress=_named(bar),
+            progress=lambda name: named(bar, name),
         )
     rows = table1.rows(found)
     write_csv(target, rows)
     console.print(_table(rows, len(pairs), chosen))
     for finding in findings(table_of(rows)):
         verdict = "holds" if finding.holds else "does not hold"
-        console.print(
-            f"{finding.statement}: {verdict} ({finding.figures}).", highlight=False, soft_wrap=True
-        )
-    console.print(f"Wrote {target}.", highlight=False, soft_wrap=True)
+        say(f"{finding.statement}: {verdict} ({finding.figures}).")
+    say(f"Wrote {target}.")
 
 
 def _merged(which: DataOptions, config: Table1Config) -> DataOptions:
@@ -169,25 +166,12 @@ def _steps(checkpoint: Path) -> tuple[int, int] | None:
     return progress.step, config.steps
 
 
-def _warn_of_budgets(console: Console, files: dict[Network, Path]) -> None:
+def _warn_of_budgets(files: dict[Network, Path]) -> None:
     found = {n.name: _steps(path.with_name(_CHECKPOINT)) for n, path in files.items()}
     steps = {name: taken[0] for name, taken in found.items() if taken is not None}
     if len(set(steps.values())) > 1:
         listed = ", ".join(f"{name} {count}" for name, count in steps.items())
-        console.print(
-            f"The networks had different numbers of steps ({listed}): they cannot be compared.",
-            highlight=False,
-            soft_wrap=True,
-        )
-
-
-def _named(bar: Progress) -> Any:
-    """Put the name of a network before those of its pairs."""
-
-    def begin(network: str) -> Progress:
-        return lambda name, done, total: bar(f"{network} {name}", done, total)
-
-    return begin
+        say(f"The networks had different numbers of steps ({listed}): they cannot be compared.")
 
 
 def _table(rows: list[dict[str, Any]], pairs: int, config: Table1Config) -> Table:
@@ -203,13 +187,13 @@ def _table(rows: list[dict[str, Any]], pairs: int, config: Table1Config) -> Tabl
     for network, columns in table_of(rows).items():
         published = TABLE1[network.train.upper(), network.layers]
         name = f"{network.train.upper()}, {network.layers} layers"
-        table.add_row(name, "here", *(cell(columns.get(column)) for column in _TITLES))
+        table.add_row(name, "here", *(_cell(columns.get(column)) for column in _TITLES))
         table.add_row("", "paper", *(_paper(published[column]) for column in _TITLES))
         table.add_section()
     return table
 
 
-def cell(errors: Errors | None) -> str:
+def _cell(errors: Errors | None) -> str:
     """Return noc (all) as the paper prints it."""
     if errors is None:
         return "–"
@@ -218,4 +202,4 @@ def cell(errors: Errors | None) -> str:
 
 
 def _paper(errors: tuple[float, float] | None) -> str:
-    return cell(None if errors is None else {"noc": errors[0], "all": errors[1]})
+    return _cell(None if errors is None else {"noc": errors[0], "all": errors[1]})

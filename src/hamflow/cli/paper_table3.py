@@ -9,12 +9,11 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from hamflow.cli._console import cell, named, pair_progress, say
 from hamflow.cli._data import DataOptions, data_label, open_pairs
-from hamflow.cli.evaluate import cell, pair_progress
 from hamflow.datasets.registry import DatasetName
 from hamflow.errors import FileError
 from hamflow.evaluation.records import write_csv
-from hamflow.evaluation.runner import Progress
 from hamflow.io._atomic import check_writable
 from hamflow.paper import table3
 from hamflow.paper.published import OURS
@@ -73,19 +72,14 @@ def paper_table3(
             data=described,
             logs=output,
             resume=resume,
-            progress=lambda preset: _named(bar, preset),
+            progress=lambda preset: named(bar, preset),
         )
     rows = table3.rows(found, data_label(described))
     write_csv(target, rows)
     console.print(_table(rows))
     for note in table3.notes(found):
-        console.print(note, highlight=False)
-    console.print(f"Wrote {target}.", highlight=False, soft_wrap=True)
-
-
-def _named(bar: Progress, preset: str) -> Progress:
-    """Put the name of a preset before those of its pairs."""
-    return lambda name, done, total: bar(f"{preset} {name}", done, total)
+        say(note)
+    say(f"Wrote {target}.")
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

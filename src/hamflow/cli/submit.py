@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
-from hamflow.cli.evaluate import pair_progress
+from hamflow.cli._console import pair_progress, say
 from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.submission import Submission
@@ -76,10 +76,10 @@ def submit(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        _say(console, f"Stopped early; what is done is kept in {output}, and --resume continues.")
+        say(f"Stopped early; what is done is kept in {output}, and --resume continues.")
         raise
     for sentence in _sentences(found, output):
-        _say(console, sentence)
+        say(sentence)
 
 
 def _sentences(found: Submission, output: Path) -> list[str]:
@@ -113,7 +113,3 @@ def _sentences(found: Submission, output: Path) -> list[str]:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _say(console: Console, sentence: str) -> None:
-    console.print(sentence, highlight=False, soft_wrap=True)

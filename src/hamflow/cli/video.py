@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +14,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from hamflow.cli._console import say, terminable
 from hamflow.cli._options import check_distinct, parse_auto_window
 from hamflow.cli._video_store import (
     RECORD,
@@ -185,13 +183,13 @@ def video(
     sinks = [*_extra_sinks(extras, ending, estimator), main]
     settings = settings_of(estimator, every)
     store = Store(sinks, frames, settings, max_flow=max_flow, overwrite=overwrite)
-    with _terminable():
+    with terminable():
         tally = _run(estimator, frames, choice, store, again=_again(output, overwrite))
         if film:
             _encode(output, main, tally.names, rate)
             store.remove(main)
     scaled = store.max_flow if film or viz is not None else None
-    _say(_summary(tally, output, scaled, frames, stop))
+    say(_summary(tally, output, scaled, frames, stop))
 
 
 def _check_options(
@@ -298,7 +296,7 @@ def _run(
                 bar.update(task, advance=1, description=name)
         except KeyboardInterrupt:
             bar.stop()
-            _say(f"Stopped early after {_count(tally.done, 'pair')}; {again}.")
+            say(f"Stopped early after {_count(tally.done, 'pair')}; {again}.")
             raise
     tally.frames = reader.index
     if not tally.names:
@@ -355,25 +353,3 @@ def _summary(
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _say(sentence: str) -> None:
-    Console(soft_wrap=True, markup=False).print(sentence, highlight=False)
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        # None: not set by Python, so not to be had back.
-        signal.signal(signal.SIGTERM, before if before is not None else signal.SIG_DFL)
