@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native src -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test test-neon test-native bench stubs wheel clean
+.PHONY: demo test browser test-neon test-native bench results stubs wheel clean
 
 # What is installed is the package as a user would have it, not a link into this folder.
 $(VENV)/installed: $(SOURCES)
@@ -23,8 +23,19 @@ $(VENV)/installed-test: $(SOURCES)
 demo: $(VENV)/installed
 	$(BIN)/hamflow demo -o out
 
-test: $(VENV)/installed-test
+test: $(VENV)/installed-test browser
 	$(BIN)/python -m pytest
+
+# The page of `hamflow evaluate --html` is tested in the system's Chromium. Where there is none, it
+# is installed if that is possible without asking; else its test is skipped, or fails under CI.
+browser:
+	@for name in chromium chromium-browser google-chrome; do \
+	  if command -v $$name >/dev/null; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
+	install() { $$root env DEBIAN_FRONTEND=noninteractive apt-get -qq "$$@" >/dev/null 2>&1; }; \
+	install update && install install -y --no-install-recommends chromium || \
+	  echo "No Chromium here, and it cannot be installed: the page of a report is not tested."
 
 # The NEON kernels, cross-compiled and run under emulation; skipped where the tools are absent
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
@@ -60,6 +71,10 @@ bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[peers]"
 	$(BIN)/hamflow bench kernels --rounds 6 --json benchmarks/kernels.json
 	$(BIN)/hamflow bench crf $(if $(DATA),--data $(DATA)) --json benchmarks/crf.json
+
+# docs/results.md from the tables in results/; commit the result.
+results: $(VENV)/installed
+	$(BIN)/python benchmarks/results.py
 
 # src/hamflow/_native.pyi from the compiled module; commit the result.
 stubs: $(VENV)/installed-test

@@ -1,0 +1,161 @@
+"""The pictures of a pair in a report: frame, flows, errors, occlusion and confidence."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from hamflow.evaluation.methods import Estimate
+from hamflow.evaluation.runner import Pair
+from hamflow.flow import flow_to_color
+from hamflow.visualise import error_map, to_bytes, typical_length, wheel_picture
+
+_LONGEST = 480  # longest side of a picture in the page
+_QUALITY = 88
+
+_Picture = NDArray[np.uint8]
+_Mask = NDArray[np.bool_]
+
+# Of Okabe and Ito, whose colours the colour-blind can tell from each other, too.
+OCCLUSION = {
+    "found": (0, 158, 115),
+    "missed": (213, 94, 0),
+    "wrongly found": (86, 180, 233),
+}
+"""Colours of occluded pixels: true positives, false negatives, false positives."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture.
+
+    Attributes
+    ----------
+    kind : str
+        Which legend it needs: frame, flow, error, occlusion or confidence.
+    title : str
+        What it shows.
+    source : str
+        Itself, as a data URI.
+    size : tuple of int
+        Width and height.
+    note : str
+        What the legend is of.
+    """
+
+    kind: str
+    title: str
+    source: str
+    size: tuple[int, int]
+    note: str = ""
+
+
+def panels(pair: Pair, estimate: Estimate) -> tuple[list[Panel], list[str]]:
+    """Return the pictures of an estimate, and why others are missing."""
+    truth = pair.flow
+    known = np.asarray(~np.isnan(truth).any(axis=2))
+    # The truth's own scale for both, so that their colours can be compared.
+    longest = typical_length(truth)
+    rim = f"{longest:.3g} px"
+    found = [
+        _panel("frame", "First frame", _as_rgb(pair.image0)),
+        _panel("flow", "True flow", flow_to_color(truth, longest), known, note=rim),
+        _panel("flow", "Estimated flow", flow_to_color(estimate.flow, longest), note=rim),
+        _panel("error", "Endpoint error", error_map(estimate.flow, truth, legend=False), known),
+    ]
+    missing = []
+    if estimate.occlusion is None:
+        missing.append("No occlusion: the method does not estimate it.")
+    elif pair.occluded is None:
+        missing.append("No occlusion: the truth about it is not known.")
+    else:
+        true = pair.occluded
+        # Where the truth is unknown, nothing is right or wrong.
+        masks = (estimate.occlusion & true, ~estimate.occlusion & true, estimate.occlusion & ~true)
+        picture = _painted(_as_rgb(pair.image0), [mask & known for mask in masks])
+        found.append(_panel("occlusion", "Occlusion", picture))
+    if estimate.confidence is None:
+        missing.append("No confidence: the method does not estimate it.")
+    else:
+        found.append(_panel("confidence", "Confidence", _grey(estimate.confidence)))
+    return found, missing
+
+
+def error_scale() -> list[tuple[str, float]]:
+    """Return the colours of `error_map`, each with the error in pixels that it begins at."""
+    limits = [0.0, *(3 * 2.0**k for k in range(-4, 5))]
+    flow = np.zeros((1, len(limits), 2))
+    flow[0, :, 0] = limits
+    colors = error_map(flow, np.zeros_like(flow), legend=False)[0]
+    return [(css(color), limit) for color, limit in zip(colors, limits, strict=True)]
+
+
+def css(color: Any) -> str:
+    """Return an RGB colour as style sheets have it."""
+    red, green, blue = (int(part) for part in color)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def wheel() -> str:
+    """Return the colour wheel on nothing, as a data URI."""
+    size = 96
+    place = (np.arange(size) + 0.5) * 2 / size - 1
+    inside = np.hypot(*np.meshgrid(place, place)) <= 1
+    picture = np.dstack([wheel_picture(size), np.uint8(255) * inside])
+    return _uri(Image.fromarray(picture), "png")
+
+
+def _panel(
+    kind: str, title: str, picture: _Picture, known: _Mask | None = None, *, note: str = ""
+) -> Panel:
+    small = _reduced(picture, known)
+    return Panel(kind, title, _uri(small, "jpeg"), small.size, note)
+
+
+def _reduced(picture: _Picture, known: _Mask | None) -> Image.Image:
+    """Return a picture of the size for the page; unknown pixels do not darken known ones."""
+    height, width = picture.shape[:2]
+    ratio = min(1.0, _LONGEST / max(height, width))
+    size = (max(1, round(ratio * width)), max(1, round(ratio * height)))
+    if known is None or known.all():
+        return Image.fromarray(picture).resize(size, Image.Resampling.BOX)
+    # Pillow weights colours by their opacity; sparse truth would be nearly black otherwise.
+    weighted = Image.fromarray(np.dstack([picture, np.uint8(255) * known]))
+    pixels = np.array(weighted.resize(size, Image.Resampling.BOX))
+    pixels[pixels[:, :, 3] == 0] = 0
+    return Image.fromarray(np.ascontiguousarray(pixels[:, :, :3]))
+
+
+def _uri(picture: Image.Image, form: str) -> str:
+    buffer = io.BytesIO()
+    # Colours at full resolution: here they are what the picture is about.
+    options: dict[str, Any] = {"quality": _QUALITY, "subsampling": 0} if form == "jpeg" else {}
+    picture.save(buffer, form, optimize=True, **options)
+    return f"data:image/{form};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def _as_rgb(image: NDArray[Any]) -> _Picture:
+    pixels = to_bytes(image)
+    return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
+
+
+def _painted(frame: _Picture, masks: Sequence[_Mask]) -> _Picture:
+    """Paint masks in the colours of `OCCLUSION` over a faded frame."""
+    grey = np.asarray(Image.fromarray(frame).convert("L"))
+    faded = (64 + grey * 0.4).astype(np.uint8)
+    picture = np.repeat(faded[:, :, None], 3, axis=2)
+    for mask, color in zip(masks, OCCLUSION.values(), strict=True):
+        picture[mask] = color
+    return picture
+
+
+def _grey(confidence: NDArray[np.float32]) -> _Picture:
+    grey = np.rint(255 * np.clip(confidence, 0, 1)).astype(np.uint8)
+    return np.repeat(grey[:, :, None], 3, axis=2)
