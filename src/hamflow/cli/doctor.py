@@ -18,9 +18,10 @@ EXTRAS = {
     "flo5": ("h5py",),
     "peers": ("faiss", "cv2"),
     "plot": ("matplotlib",),
+    "report": ("jinja2",),
     "test": (
-        *("av", "cv2", "flow_vis", "h5py", "hypothesis", "matplotlib", "mypy", "onnx"),
-        *("pytest", "ruff", "scipy"),
+        *("av", "cv2", "flow_vis", "h5py", "hypothesis", "jinja2", "matplotlib"),
+        *("mypy", "onnx", "playwright", "pytest", "ruff", "scipy"),
     ),
     "train": ("matplotlib", "onnx", "tensorboard", "torch"),
     "video": ("av",),
