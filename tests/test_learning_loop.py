@@ -329,7 +329,7 @@ def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_an_impossible_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="file/run: cannot be created"):
+    with pytest.raises(FileError, match="file/run: cannot be made a folder"):
         train(tiny_config(), tmp_path / "file" / "run")
 
 

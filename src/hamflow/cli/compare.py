@@ -28,7 +28,7 @@ from hamflow.evaluation.comparison import (
 from hamflow.evaluation.methods import Method, MethodConfig, method_names
 from hamflow.evaluation.records import Evaluation, write_csv
 from hamflow.evaluation.runner import Pair, evaluate, pair_names
-from hamflow.io._atomic import check_writable
+from hamflow.io._atomic import check_writable, make_folder
 
 TABLE, REPORT = "compare.csv", "compare.json"
 """Files in the folder of a comparison."""
@@ -115,7 +115,7 @@ def compare_command(
     if output is not None:
         logs = {text: output / name / LOG for text, name in _folders(chosen).items()}
         for folder in (output, *(log.parent for log in logs.values())):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
     console = Console(markup=False)
     found: list[Evaluation] = []
     labels = _labels(sources)

@@ -16,6 +16,7 @@ from hamflow.cli._console import say
 from hamflow.cli._options import check_distinct
 from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.io import FLOW_SUFFIXES, check_flow_path, read_flow, write_flow
+from hamflow.io._atomic import make_folder
 from hamflow.io.kitti import outside_kitti_range
 
 _KITTI = ".png"
@@ -126,7 +127,7 @@ def _plan(source: Path, target: Path, to: str, known: tuple[str, ...]) -> dict[P
         plan[path] = new
     if not plan:
         raise FileError(f"{source}: holds no flow files, that is {', '.join(known)}.")
-    _make_folder(target)
+    make_folder(target)
     # For all of them: may files be written there, and is the package there that they need?
     check_flow_path(target / f"flow{to}")
     return plan
@@ -141,15 +142,6 @@ def _files(source: Path, target: Path) -> Iterator[Path]:
         if inside:
             folders[:] = [n for n in folders if os.path.realpath(Path(folder, n)) != written]
         yield from (Path(folder, name) for name in sorted(names))
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"{folder}: cannot be made a folder ({error.strerror}); choose another."
-        ) from error
 
 
 def _convert_folder(
@@ -173,7 +165,7 @@ def _convert_folder(
                 skipped += 1
                 continue
             try:
-                _make_folder(new.parent)
+                make_folder(new.parent)
                 clipped += _convert_file(old, new, clip_invalid)
                 written += 1
             except HamflowError as error:

@@ -20,7 +20,7 @@ from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation, write_csv
 from hamflow.evaluation.runner import evaluate
-from hamflow.io._atomic import check_writable
+from hamflow.io._atomic import check_writable, make_folder
 
 LOG, TABLE = "records.jsonl", "pairs.csv"
 """Files in the folder of an evaluation."""
@@ -131,7 +131,7 @@ def evaluate_command(
     for path in (json, html):
         if path is not None:
             check_writable(path)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     console = Console(markup=False)
     try:
         with pair_progress(console) as progress:
@@ -174,7 +174,7 @@ def summary_table(found: Evaluation) -> Table:
     """Return the table at the end of an evaluation."""
     row = found.summary()
     count = f"{row['images']} pairs" + (f", {row['failed']} failed" if row["failed"] else "")
-    table = Table("", title=f"{found.label}: {count}", caption=_caption(found))
+    table = Table("", title=f"{found.label}: {count}", caption=found.occlusion_note())
     for heading in ("all pixels together", "mean over pairs"):
         table.add_column(heading, justify="right")
     for title, key, form in _ERRORS:
@@ -186,15 +186,6 @@ def summary_table(found: Evaluation) -> Table:
     memory = row["peak_memory"]
     table.add_row("peak memory", "", "–" if memory is None else f"{memory / 1e9:.2f} GB")
     return table
-
-
-def _caption(found: Evaluation) -> str | None:
-    known = sum(r.metrics.pixels_noc > 0 for r in found.done if r.metrics is not None)
-    if known == len(found.done):
-        return None
-    return (
-        f"Occlusions are known for {known} of {len(found.done)} pairs: noc, occ and d are of these."
-    )
 
 
 def _report_writer() -> Any:

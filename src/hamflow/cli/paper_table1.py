@@ -18,7 +18,7 @@ from hamflow.datasets.registry import DatasetName
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 from hamflow.evaluation.records import write_csv
-from hamflow.io._atomic import check_writable
+from hamflow.io._atomic import check_writable, make_folder
 from hamflow.learning.config import TrainConfig
 from hamflow.paper import table1
 from hamflow.paper.findings import Errors, findings, table_of
@@ -84,7 +84,7 @@ def paper_table1(
     crf = CrfConfig.paper() if crf_file is None else CrfConfig.paper().updated(crf_file)
     pairs, described = open_pairs(dataset, root, _merged(which, chosen))
     target = output / "table1.csv" if csv is None else csv
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     check_writable(target)
     files = {
         network: _trained(network, weights / network.name, chosen.training, train)

@@ -12,9 +12,8 @@ from rich.table import Table
 from hamflow.cli._console import cell, named, pair_progress, say
 from hamflow.cli._data import DataOptions, data_label, open_pairs
 from hamflow.datasets.registry import DatasetName
-from hamflow.errors import FileError
 from hamflow.evaluation.records import write_csv
-from hamflow.io._atomic import check_writable
+from hamflow.io._atomic import check_writable, make_folder
 from hamflow.paper import table3
 from hamflow.paper.published import OURS
 
@@ -57,12 +56,7 @@ def paper_table3(
     dataset, root = data
     pairs, described = open_pairs(dataset, root, which)
     target = output / "table3.csv" if csv is None else csv
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"{output}: cannot be made a folder ({error.strerror}); choose another."
-        ) from error
+    make_folder(output)
     check_writable(target)
     console = Console(markup=False)
     with pair_progress(console) as bar:

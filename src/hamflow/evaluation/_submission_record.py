@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hamflow.errors import FileError
-from hamflow.io._atomic import atomic_write, check_writable
+from hamflow.io._atomic import atomic_write, check_writable, make_folder
 
 RECORD = "hamflow-submission.json"
 _MAKER = "hamflow submit"
@@ -123,16 +123,6 @@ def known_files(folder: Path) -> dict[str, Done]:
     """
     files: dict[str, Done] = _read(folder / RECORD)["files"]
     return files
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, unless they exist."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"{folder}: cannot be made ({error.strerror}); choose another folder."
-        ) from error
 
 
 def _entries(folder: Path) -> set[str]:

@@ -125,6 +125,21 @@ class Evaluation:
         metrics = [record.metrics for record in self.records if record.metrics is not None]
         return pool(metrics) if metrics else None
 
+    @property
+    def masked(self) -> int:
+        """On how many of these pairs occlusions are known: the others have no noc, occ and d."""
+        metrics = (record.metrics for record in self.records if record.metrics is not None)
+        return sum(m.pixels_noc + m.pixels_occ > 0 for m in metrics)
+
+    def occlusion_note(self) -> str | None:
+        """Return a sentence if occlusions are not known on all pairs; None if they are."""
+        if self.masked == len(self.done):
+            return None
+        return (
+            f"Occlusions are known for {self.masked} of {len(self.done)} pairs: noc, occ and d are "
+            "of these."
+        )
+
     def summary(self) -> dict[str, Any]:
         """Return the figures of the whole, ready for JSON: errors, then means and maxima."""
         pooled = self.pooled

@@ -15,6 +15,7 @@ import hamflow
 from hamflow._memory import peak_memory, reset_peak_memory
 from hamflow._record_log import RecordLog
 from hamflow.errors import FileError, HamflowError, InputError
+from hamflow.evaluation.fingerprint import fingerprint
 from hamflow.evaluation.methods import Estimate, Method
 from hamflow.evaluation.metrics import epe_metrics
 from hamflow.evaluation.records import ERROR_EDGES, Evaluation, PairRecord
@@ -91,7 +92,7 @@ def evaluate(
     names = pair_names(pairs)
     settings = {
         "hamflow": hamflow.__version__,
-        "data": dict(data or {}),
+        "data": {**(data or {}), "fingerprint": fingerprint(pairs)},
         "pairs": names,
         **method.settings,
     }
@@ -123,17 +124,32 @@ def measure(name: str, pair: Pair, method: Method) -> PairRecord:
     with suppress(OSError):
         reset_peak_memory()
     started = time.perf_counter()
+    estimate = attempt(name, method, image0, image1)
+    seconds = time.perf_counter() - started
+    if isinstance(estimate, str):
+        return PairRecord(name, None, seconds, peak_memory(), failed=estimate)
+    return judge(name, estimate, truth, occluded, seconds=seconds, memory=peak_memory())
+
+
+def attempt(
+    name: str, method: Method, image0: NDArray[Any], image1: NDArray[Any]
+) -> Estimate | str:
+    """Return the estimate of a method, or in one line why it gave up.
+
+    Raises
+    ------
+    HamflowError
+        If it is our own, with the name of the pair.
+    """
     try:
         estimate = method(image0, image1)
-        failed = "" if np.isfinite(estimate.flow).all() else "undefined flow"
-    except (HamflowError, MemoryError, OSError):
+    except HamflowError as trouble:
+        raise type(trouble)(f"{name}: {trouble}") from trouble
+    except (MemoryError, OSError):
         raise
     except Exception as trouble:  # OpenCV's methods give up with exceptions of their own
-        failed = " ".join(str(trouble).split()) or type(trouble).__name__
-    seconds = time.perf_counter() - started
-    if failed:
-        return PairRecord(name, None, seconds, peak_memory(), failed=failed)
-    return judge(name, estimate, truth, occluded, seconds=seconds, memory=peak_memory())
+        return " ".join(str(trouble).split()) or type(trouble).__name__
+    return estimate if np.isfinite(estimate.flow).all() else "undefined flow"
 
 
 def judge(

@@ -45,10 +45,9 @@ from hamflow.evaluation._submission_record import (
     Done,
     SubmissionRecord,
     known_files,
-    make_folder,
 )
 from hamflow.evaluation.methods import Method
-from hamflow.io._atomic import atomic_write
+from hamflow.io._atomic import atomic_write, make_folder
 
 Progress = Callable[[str, int, int], None]
 

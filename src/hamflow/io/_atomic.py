@@ -77,6 +77,22 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         )
 
 
+def make_folder(folder: str | os.PathLike[str]) -> None:
+    """Make a folder and those above it, unless they exist.
+
+    Raises
+    ------
+    FileError
+        If that is not possible.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"{os.fspath(folder)}: cannot be made a folder ({error.strerror}); choose another."
+        ) from error
+
+
 def _resolve(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
     """Follow links; return the true target and, if it exists, its permission bits."""
     name = os.fspath(path)

@@ -23,6 +23,7 @@ from torch.nn.utils import clip_grad_norm_
 from hamflow import _runtime
 from hamflow.descriptors.weights import read_weights, save_weights
 from hamflow.errors import FileError, InputError
+from hamflow.io._atomic import make_folder
 from hamflow.learning.allocator import keep_freed_memory
 from hamflow.learning.augment import Sample
 from hamflow.learning.checkpoint import Progress, load_checkpoint, read_progress, save_checkpoint
@@ -130,7 +131,7 @@ class _Run:
             )
         self.progress.processes = self.processes
         if self.main:
-            _make_folder(output)
+            make_folder(output)
         self.window = Window.of(config.window)
         _use_threads(config.threads)
         keep_freed_memory()
@@ -318,13 +319,6 @@ def _use_threads(threads: int) -> None:
             threads = max(1, (os.cpu_count() or 1) // here)
     torch.set_num_threads(threads)
     _runtime.set_num_threads(threads)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be created ({error.strerror}).") from error
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from hamflow.datasets.synthetic.config import SyntheticConfig
 from hamflow.datasets.synthetic.scene import SyntheticDataset
 from hamflow.errors import FileError, InputError
 from hamflow.io import write_flow, write_image
-from hamflow.io._atomic import atomic_write
+from hamflow.io._atomic import atomic_write, make_folder
 from hamflow.io._reading import open_regular
 
 SETTINGS = "synthetic.json"
@@ -123,7 +123,7 @@ def _settings(config: SyntheticConfig, seed: int, photographs: str) -> dict[str,
 def _claim(base: Path, settings: dict[str, Any]) -> None:
     """Make the folder a set of these settings, or see that it is one."""
     path = base / SETTINGS
-    _make_folder(base)
+    make_folder(base)
     if path.exists():
         known = _read_settings(path)
         different = sorted(k for k in {*known, *settings} if known.get(k) != settings.get(k))
@@ -150,15 +150,6 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if not isinstance(known, dict):
         raise FileError(f"{path}: is damaged; remove the set and draw it again.")
     return cast(dict[str, Any], known)
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"{path}: cannot be made a folder ({error.strerror}); choose another."
-        ) from error
 
 
 class _Job:
@@ -209,7 +200,7 @@ class _Job:
         for name, path in self._paths(number).items():
             if path.exists():
                 continue
-            _make_folder(path.parent)
+            make_folder(path.parent)
             if name == "flow":
                 write_flow(path, scenes[0].flow)
             else:
