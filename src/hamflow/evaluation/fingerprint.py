@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -17,8 +17,8 @@ _HEAD = 4096  # bytes of a file that are looked at, besides its size
 _PATHS = ("image0_path", "image1_path", "flow_path", "noc_path", "occluded_path", "invalid_path")
 
 
-def fingerprint(pairs: Sequence[Any]) -> str:
-    """Return a short text that differs if the pairs of two data sets do.
+def fingerprints(pairs: Sequence[Any]) -> Callable[[int], str]:
+    """Return what gives, for the number of a pair, a short text that differs if the pair does.
 
     Of files, the size and the beginning are looked at, not the folder that they are in; of rendered
     scenes, what they are rendered from.
@@ -33,31 +33,35 @@ def fingerprint(pairs: Sequence[Any]) -> str:
     FileError
         If a file of a pair cannot be read.
     """
+    if isinstance(pairs, SyntheticDataset):
+        common = _digest(_rendered(pairs))
+        return lambda number: _digest([common.encode(), str(number).encode()])
+    return lambda number: _digest(_stored(pairs[number]))
+
+
+def _digest(parts: Iterator[bytes] | list[bytes]) -> str:
     state = sha256()
-    for part in _rendered(pairs) if isinstance(pairs, SyntheticDataset) else _stored(pairs):
+    for part in parts:
         state.update(part)
     return state.hexdigest()[:16]
 
 
 def _rendered(scenes: SyntheticDataset) -> Iterator[bytes]:
-    yield json.dumps([asdict(scenes.config), scenes.seed, len(scenes)]).encode()
+    yield json.dumps([asdict(scenes.config), scenes.seed]).encode()
     if scenes.folder is not None:
         for path in sorted(Path(scenes.folder).rglob("*")):
             if path.is_file():
-                yield f"{path.relative_to(scenes.folder)} {path.stat().st_size}".encode(
-                    errors="surrogateescape"
-                )
+                name = str(path.relative_to(scenes.folder)).encode(errors="surrogateescape")
+                yield name + str(path.stat().st_size).encode()
 
 
-def _stored(pairs: Sequence[Any]) -> Iterator[bytes]:
-    for pair in pairs:
-        if isinstance(pair, FlowPair):
-            yield pair.name.encode(errors="surrogateescape")
-            for name in _PATHS:
-                path = getattr(pair, name)
-                yield b"-" if path is None else _beginning(path)
-        else:  # in memory
-            yield pair.image0.tobytes() + pair.image1.tobytes()
+def _stored(pair: Any) -> Iterator[bytes]:
+    if isinstance(pair, FlowPair):
+        for name in _PATHS:
+            path = getattr(pair, name)
+            yield b"-" if path is None else _beginning(path)
+    else:  # in memory
+        yield pair.image0.tobytes() + pair.image1.tobytes()
 
 
 def _beginning(path: Path) -> bytes:

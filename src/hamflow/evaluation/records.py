@@ -44,6 +44,8 @@ class PairRecord:
         What went wrong, or "".
     histogram : tuple of int
         Pixels by endpoint error, between the `ERROR_EDGES`.
+    data : str
+        Which files the pair was read from; see `hamflow.evaluation.fingerprint`.
     curve, oracle : tuple of float
         Of `hamflow.evaluation.sparsification`, every fifth point; empty without confidence.
     """
@@ -56,6 +58,7 @@ class PairRecord:
     gap: float | None = None
     occlusion_f1: float | None = None
     failed: str = ""
+    data: str = ""
     histogram: tuple[int, ...] = ()
     curve: tuple[float, ...] = ()
     oracle: tuple[float, ...] = ()
@@ -77,7 +80,7 @@ class PairRecord:
     def as_json(self) -> dict[str, Any]:
         """Return everything, ready for JSON; `from_json` reverts it."""
         detail = {name: list(getattr(self, name)) for name in ("histogram", "curve", "oracle")}
-        return self.as_row() | detail
+        return self.as_row() | {"data": self.data} | detail
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> PairRecord:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ import hamflow
 from hamflow._memory import peak_memory, reset_peak_memory
 from hamflow._record_log import RecordLog
 from hamflow.errors import FileError, HamflowError, InputError
-from hamflow.evaluation.fingerprint import fingerprint
+from hamflow.evaluation.fingerprint import fingerprints
 from hamflow.evaluation.methods import Estimate, Method
 from hamflow.evaluation.metrics import epe_metrics
 from hamflow.evaluation.records import ERROR_EDGES, Evaluation, PairRecord
@@ -92,7 +93,7 @@ def evaluate(
     names = pair_names(pairs)
     settings = {
         "hamflow": hamflow.__version__,
-        "data": {**(data or {}), "fingerprint": fingerprint(pairs)},
+        "data": dict(data or {}),
         "pairs": names,
         **method.settings,
     }
@@ -103,13 +104,20 @@ def evaluate(
         store.use(settings)
         known = _known(store)
     records = []
+    fingerprint = fingerprints(pairs)
     for number, name in enumerate(names):
+        mark = fingerprint(number)
         record = known.get(name)
         if record is None:
             progress(name, number, len(names))
-            record = measure(name, pairs[number], method)
+            record = replace(measure(name, pairs[number], method), data=mark)
             if store is not None:
                 store.append(record.as_json())
+        elif record.data != mark:
+            raise FileError(
+                f"{log}: {name} was measured on other files than these; choose another place, or "
+                "the same data."
+            )
         records.append(record)
     progress("", len(names), len(names))
     return Evaluation(method.label, settings, tuple(records))
