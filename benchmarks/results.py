@@ -16,13 +16,13 @@ import numpy as np
 
 from hamflow.evaluation import FlowMetrics, paired_bootstrap, pool
 from hamflow.evaluation.records import read_csv
-from hamflow.paper.findings import Errors, findings, table_of
+from hamflow.paper.findings import findings, shown, table_of
 from hamflow.paper.published import COMPARISON, TABLE1, TIMINGS_MACHINE
+from hamflow.paper.table1 import TITLES
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"
 
-_COLUMNS = {"trained": "WTA as trained", "qq": "WTA QQ", "crf_f": "CRF F", "crf_q": "CRF Q"}
 _METRICS = {
     "epe_all": ("EPE all", ".3f"),
     "epe_noc": ("noc", ".3f"),
@@ -88,7 +88,7 @@ def _evaluation(folder: Path, entry: Mapping[str, Any]) -> str:
         "The same as means over pairs, in which each counts alike:",
         markdown(["method", *(title for title, _ in _METRICS.values())], means),
         f"Endpoint error against that of `{first}`, pair by pair (95 % bootstrap intervals over the"
-        " pairs; fewer is better):",
+        " pairs; less is better):",
         markdown(
             ["method", "difference in px", "ratio (geometric mean)", "smaller / larger on", ""],
             [
@@ -123,9 +123,9 @@ def _metrics(table: Sequence[Mapping[str, str]]) -> list[FlowMetrics]:
 
 def _summary(table: Sequence[Mapping[str, str]]) -> list[str]:
     pooled = pool(_metrics(table)).pooled.as_row()
-    memory = max(int(row["peak_memory"]) for row in table)
+    memory = max((int(row["peak_memory"]) for row in table if row["peak_memory"]), default=0)
     failed = sum(bool(row["failed"]) for row in table)
-    seconds = f"{_mean(table, 'seconds'):.2f}" + (f" ({failed} failed)" if failed else "")
+    seconds = _cell(_mean(table, "seconds"), ".2f") + (f" ({failed} failed)" if failed else "")
     ause = _mean(table, "ause")
     return [
         *(_cell(pooled[name], form) for name, (_, form) in _METRICS.items()),
@@ -177,11 +177,11 @@ def _table1(folder: Path, name: str, manifest: Mapping[str, Any]) -> str:
         rows.append(
             [
                 f"{network.train.upper()} {network.layers}",
-                *(_errors(columns.get(column)) for column in _COLUMNS),
-                *(_published(published[column]) for column in _COLUMNS),
+                *(shown(columns.get(column)) for column in TITLES),
+                *(shown(published[column]) for column in TITLES),
             ]
         )
-    header = ["network", *_COLUMNS.values(), *(f"paper: {title}" for title in _COLUMNS.values())]
+    header = ["network", *TITLES.values(), *(f"paper: {title}" for title in TITLES.values())]
     known = sum(int(r["pixels_noc"]) > 0 for r in measured) // len({_key(r) for r in measured})
     pairs = len({row["pair"] for row in measured})
     lines = [
@@ -221,7 +221,8 @@ def _spread(rows: Sequence[Mapping[str, str]]) -> str:
     for one, other in (("fq", "ff"), ("fq", "qq")):
         here, there = errors.get((one, "trained")), errors.get((other, "trained"))
         if here and there and len(here) > 4:
-            found = paired_bootstrap(list(there.values()), list(here.values()))
+            both = [pair for pair in here if pair in there]
+            found = paired_bootstrap([there[p] for p in both], [here[p] for p in both])
             said.append(
                 f"{one.upper()} / {other.upper()} as trained (7 layers, mean over pairs): "
                 f"{found.ratio:.2f} ({found.ratio_low:.2f} to {found.ratio_high:.2f})"
@@ -286,16 +287,6 @@ def _seconds(value: str) -> str:
     if not value:
         return "–"
     return f"{float(value):.1f}" if float(value) >= 10 else f"{float(value):#.2g}"
-
-
-def _errors(errors: Errors | None) -> str:
-    if errors is None:
-        return "–"
-    return f"{_cell(errors['noc'], '.2f')} ({_cell(errors['all'], '.2f')})"
-
-
-def _published(errors: tuple[float, float] | None) -> str:
-    return "–" if errors is None else f"{errors[0]:.2f} ({errors[1]:.2f})"
 
 
 if __name__ == "__main__":

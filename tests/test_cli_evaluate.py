@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from hamflow import FileError, write_flow, write_image
 from hamflow.cli._data import DataOptions, data_label, open_pairs
 from hamflow.cli.main import main
-from hamflow.datasets import SyntheticConfig, open_dataset
+from hamflow.datasets import SyntheticConfig, demo_scene, open_dataset
 from hamflow.datasets.synthetic import write_sintel
 from hamflow.errors import InputError
 from hamflow.evaluation import Method, MethodConfig, evaluate
+from hamflow.evaluation.fingerprint import fingerprints
 from hamflow.evaluation.records import read_csv
 
 COMMAND = ("evaluate",)
@@ -137,6 +141,95 @@ def test_subset_by_names(root: Path) -> None:
     assert data_label(described) == "sintel"
 
 
+def numbered(root: Path, *names: str) -> Path:
+    for name in names:
+        scene = demo_scene(32, 40)
+        folder = root / name
+        folder.mkdir(parents=True)
+        write_image(folder / "frame1.png", scene.image0)
+        write_image(folder / "frame2.png", scene.image1)
+        write_flow(folder / "flow.flo", scene.flow)
+    return root
+
+
+def test_names_count_before_shares(tmp_path: Path) -> None:
+    root = numbered(tmp_path / "set", "0001/a", "0002/000001_10", "1/a", "1/b")
+
+    def names(*subset: str) -> tuple[str, ...]:
+        pairs, _ = open_pairs("folder", root, DataOptions(subset=subset))
+        return pairs.names  # type: ignore[attr-defined, no-any-return]
+
+    assert names("0001") == ("0001/a",)
+    assert names("0002/000001_10") == ("0002/000001_10",)
+    assert names("1") == ("1/a", "1/b")
+    assert len(names("1.0")) == 4
+    assert len(names(".5")) == 2
+    for word in ("000001", "000001_10", "2", "nan", "1e0", "-0.5"):
+        with pytest.raises(InputError, match="--subset"):
+            names(word)
+
+
+def test_other_data_are_not_mixed_in(tmp_path: Path, out: Path, fails: Callable[..., str]) -> None:
+    first = numbered(tmp_path / "first", "x/a", "x/b")
+    second = numbered(tmp_path / "second", "x/a", "x/b")
+    run("folder", first, *QUICK, "-o", out)
+    # The same files elsewhere are the same data.
+    run("folder", second, *QUICK, "-o", out, "--resume")
+    write_flow(second / "x/b/flow.flo", demo_scene(32, 40, 5).flow)
+    assert "x/b was measured on other files" in fails(
+        "folder", second, *QUICK, "-o", out, "--resume"
+    )
+
+
+def test_other_photographs_are_not_mixed_in(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for seed, folder in enumerate(folders):
+        folder.mkdir()
+        write_image(folder / "a.png", demo_scene(300, 400, seed).image0)
+    marks = {fingerprints(open_pairs("synthetic", f, DataOptions(count=2))[0])(0) for f in folders}
+    assert len(marks) == 2
+    pairs = open_pairs("synthetic", folders[0], DataOptions(count=2))[0]
+    assert fingerprints(pairs)(0) in marks
+    assert fingerprints(pairs)(1) not in marks
+
+
+def test_names_that_are_not_unicode(tmp_path: Path, out: Path) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    try:
+        root = numbered(tmp_path / "set", f"x/{name}")
+    except OSError:
+        pytest.skip("the disk takes proper names only")
+    pytest.importorskip("jinja2")
+    run("folder", root, *QUICK, "-o", out, "--html", out / "e.html", "--json", out / "e.json")
+    run("folder", root, *QUICK, "-o", out, "--resume")
+    assert read_csv(out / "pairs.csv")[0]["pair"] == f"x/{name}"
+
+
+def test_every_pair_failed(root: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Method, *frames: Any) -> Any:
+        raise RuntimeError("gave up")
+
+    monkeypatch.setattr(Method, "__call__", broken)
+    assert main(["evaluate", "sintel", str(root), *QUICK, "-o", str(out)]) == 1
+    assert read_csv(out / "pairs.csv")[0]["failed"] == "gave up"
+
+
+def test_two_runs_in_one_folder(root: Path, out: Path) -> None:
+    pairs = open_dataset("sintel", root)
+    method = Method(MethodConfig("wta-qq", model="pairs", window=16))
+    log = out / "records.jsonl"
+
+    def meanwhile(name: str, done: int, total: int) -> None:
+        if done == 1 and not started:
+            started.append(name)
+            evaluate(pairs, method, log=log, resume=True)
+
+    started: list[str] = []
+    with pytest.raises(FileError, match="another evaluation is writing"):
+        evaluate(pairs, method, log=log, progress=meanwhile)
+    assert len(evaluate(pairs, method, log=log, resume=True).done) == 5
+
+
 def test_rendered_scenes(out: Path) -> None:
     pairs, described = open_pairs("synthetic", None, DataOptions(count=3, seed=5))
     assert len(pairs) == 3
@@ -158,6 +251,14 @@ def test_rendered_scenes(out: Path) -> None:
         (("--method", "crf-q", "--crf-file", "gone.toml"), "gone.toml"),
         (("--method", "wta-qq", "--crf-file", "PAPER"), "Only crf-f and crf-q"),
         (("--pass", "other"), "pass_"),
+        (("--method", ""), "no method ''"),
+        (("--preset", ""), "no preset ''"),
+        (("--method", "fast"), "presets are given by --preset"),
+        (("--preset", "opencv-dis"), "by --method"),
+        (("--json", "OUT/results/records.jsonl"), "a file of this command itself"),
+        (("--html", "OUT/results/pairs.csv"), "a file of this command itself"),
+        (("--method", "crf-q", "--crf-file", "PAPER", "--json", "PAPER"), "of this command itself"),
+        (("--json", "ROOT/training/flow/scene_00001/frame_0001.flo"), "inside of the data set"),
         (("--split", "test"), "test"),
         (("--subset", "nobody"), "nobody"),
         (("--subset", "nobody", "--disjoint-from", "0.2"), "--disjoint-from"),
@@ -172,9 +273,12 @@ def test_bad_options(
     crf = out / "crf.toml"
     crf.write_text("tau1 = 1.0\n")
     folder = out / "results"
-    words = [str(crf) if word == "PAPER" else word for word in args]
+    places = {"PAPER": str(crf), "OUT": str(out), "ROOT": str(root)}
+    words = list(args)
+    for name, place in places.items():
+        words = [re.sub(f"^{name}(?=/|$)", place, word) for word in words]
     assert message in fails("sintel", root, *words, "-o", folder)
-    assert not folder.exists()
+    assert not any(folder.glob("*"))
 
 
 def test_missing_data(out: Path, fails: Callable[..., str]) -> None:

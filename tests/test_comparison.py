@@ -43,8 +43,7 @@ def test_two_pairs_by_hand() -> None:
     assert found.ratio == pytest.approx(math.sqrt(12))
     assert (found.ratio_low, found.ratio_high) == pytest.approx((3, 4))
     assert (found.wins, found.losses, found.ties) == (0, 2, 0)
-    assert found.verdict == "worse"
-    assert paired_bootstrap([3, 8], [1, 2]).verdict == "better"
+    assert found.verdict == "too few to tell"
 
 
 def test_three_pairs_against_all_draws() -> None:
@@ -54,8 +53,21 @@ def test_three_pairs_against_all_draws() -> None:
     found = paired_bootstrap(np.zeros(3), difference, resamples=200_000)
     # Draws with probability 1/27 each at both ends are more than 2.5 %.
     assert (found.low, found.high) == (means.min(), means.max()) == (-1, 4)
-    assert found.verdict == "not distinguishable"
     assert (found.wins, found.losses, found.ties) == (1, 2, 0)
+
+
+def test_verdicts() -> None:
+    """From ten pairs on; below, intervals are too narrow."""
+    first = np.linspace(1, 2, 10)
+    noise = np.tile([1.0, -1.0], 5)
+    for size, better, worse, same in (
+        (10, "better", "worse", "not distinguishable"),
+        (9, *["too few to tell"] * 3),
+    ):
+        a = first[:size]
+        assert paired_bootstrap(a, a - 0.5).verdict == better
+        assert paired_bootstrap(a, a + 0.5).verdict == worse
+        assert paired_bootstrap(a, a + noise[:size] / 2).verdict == same
 
 
 def test_groups_by_hand() -> None:
@@ -75,7 +87,6 @@ def test_equal_values() -> None:
     assert (found.mean, found.low, found.high) == (0, 0, 0)
     assert (found.ratio, found.ratio_low, found.ratio_high) == (1, 1, 1)
     assert (found.wins, found.losses, found.ties) == (0, 0, 3)
-    assert found.verdict == "not distinguishable"
 
 
 @pytest.mark.parametrize("groups", [None, ["a"], ["a", "a", "a"]])
@@ -85,7 +96,7 @@ def test_one_unit_has_no_interval(groups: list[str] | None) -> None:
     assert (found.units, found.mean) == (1, 2)
     assert found.ratio == pytest.approx(3)
     assert np.isnan([found.low, found.high, found.ratio_low, found.ratio_high]).all()
-    assert found.verdict == "not distinguishable"
+    assert found.verdict == "too few to tell"
     row = found.as_row()
     assert (row["mean"], row["low"], row["high"]) == (2, None, None)
     json.dumps(row, allow_nan=False)
@@ -259,11 +270,13 @@ def test_sentences() -> None:
         "12 pairs, larger on 0, equal on 0."
     )
     (contrast,) = compare([base, better], clusters=True).contrasts
-    assert contrast.sentence.startswith("new is not distinguishable from base: epe_all differs ")
+    assert contrast.sentence.startswith("new against base, too few to tell: epe_all differs ")
     assert contrast.sentence.endswith(" There is only 1 group, which tells nothing of chance.")
     few = evaluation("few", {"s/0": 5, "s/1": 5, "s/2": None})
     (contrast,) = compare([base, few]).contrasts
-    assert contrast.sentence.startswith("few is worse than base: epe_all differs by +1 (95 % ")
+    assert contrast.sentence.startswith(
+        "few against base, too few to tell: epe_all differs by +1 ("
+    )
     assert contrast.sentence.endswith(
         " Left out: 10 pairs that one of them failed on or lacks. There are only 2 pairs: the "
         "interval is too narrow to be relied on."
@@ -295,12 +308,13 @@ def test_other_metrics() -> None:
 
     seconds, outliers = difference("seconds"), difference("outlier_3px")
     assert seconds is not None
-    assert (seconds.mean, seconds.verdict) == (2.5, "worse")
+    assert (seconds.mean, seconds.losses) == (2.5, 2)
     assert outliers is not None
     assert outliers.mean == -0.5
     # Nothing is known of occlusions and confidence.
-    assert difference("epe_occ") is None
-    assert difference("ause") is None
+    for metric in ("epe_occ", "ause"):
+        with pytest.raises(InputError, match=f"{metric} is not known for a on any pair"):
+            difference(metric)
     columns = record("p", 1).as_row()
     assert set(METRICS) <= set(columns)
     assert not {"pair", "pixels", "pixels_noc", "failed", "occlusion_f1"} & set(METRICS)
@@ -321,7 +335,7 @@ def test_what_cannot_be_compared() -> None:
     clean = evaluation("two", errors_of("p", 1), dataset="sintel", subset=0.5, **{"pass": "clean"})
     assert compare([one, clean]).contrasts[0].left_out == 1
     larger = Evaluation("two", {}, (record("p0", 1), record("p1", 1, pixels=2)))
-    with pytest.raises(InputError, match="the true flow of p1 is not the same"):
+    with pytest.raises(InputError, match="the files of p1 are not the same"):
         compare([one, larger])
 
 
@@ -344,7 +358,7 @@ def test_reading_logs(tmp_path: Path) -> None:
     for text in ("", "{}", "{}\n", "[]\n", '{"pairs": ["p"]}\n{"pair": "p"}\n', "\0\n"):
         path.write_text(text)
         message = message_of(lambda: read_evaluation(path, "name"), path)
-        assert "is not the log of an evaluation" in message
+        assert "is not the log of an earlier evaluation" in message
     path.unlink()
     assert "cannot be read" in message_of(lambda: read_evaluation(path, "name"), path)
 
@@ -385,8 +399,7 @@ def test_command(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     data = ("--data", "folder", folder)
     out = tmp_path / "out"
     said = run(WTA, f"{WTA[:-5]}default", *data, "--scale", 2, "-o", out)
-    assert "wta-qq:default is " in said
-    assert " than wta-qq:pairs: epe_all differs by " in said or " from wta-qq:pairs" in said
+    assert "wta-qq:default against wta-qq:pairs, too few to tell: epe_all differs by " in said
     assert f"Wrote {out / 'compare.csv'}, {out / 'compare.json'}." in said
     with open(out / "compare.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -403,7 +416,7 @@ def test_command(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     logs = [out / "wta-qq-pairs-scale2", out / "wta-qq-default-scale2"]
     again = run(*logs, "--clusters", "--metric", "outlier_3px", "--json", tmp_path / "c.json")
     assert "There are only 2 groups: the interval is too narrow" in again
-    assert "wta-qq-default-scale2 is " in again
+    assert "wta-qq-default-scale2 against " in again
     saved = json.loads((tmp_path / "c.json").read_text())
     assert (saved["metric"], saved["clusters"]) == ("outlier_3px", True)
     # Or one that is done with one that is not.
@@ -443,12 +456,13 @@ def test_same_names(folder: Path, tmp_path: Path, run: Callable[..., str]) -> No
         )
     said = run(tmp_path / "x/log", tmp_path / "y/log")
     first, second = tmp_path / "x/log", tmp_path / "y/log"
-    assert f"{second} is not distinguishable from {first}: epe_all differs by +0" in said
+    assert f"{second} against {first}, too few to tell: epe_all differs by +0" in said
 
 
 def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     data = ("--data", "folder", folder)
     log = write_log(tmp_path / "a/records.jsonl", evaluation("a", errors_of("p", 1, 2)))
+    write_log(tmp_path / "b/records.jsonl", evaluation("b", errors_of("p", 1, 2)))
     said = {
         (WTA, *data): "Name at least two methods to compare.",
         (WTA, WTA, *data): "wta-qq:pairs is named twice",
@@ -464,7 +478,14 @@ def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None
         (WTA, FLOATS, *data, "--json", tmp_path / "x/y.json"): "does not exist; create it first",
         (log.parent, tmp_path): "has no records.jsonl; name the folder of an evaluation",
         (log.parent, "opencv-dis:pairs"): "opencv-dis takes neither a model nor a window",
-        (log.parent, WTA, *data, "--clusters", "--pass", "clean"): "has no option 'pass_'",
+        (log.parent, WTA, *data, "--clusters", "--pass", "clean"): "folder has no --pass",
+        (log.parent, log.parent.parent / "b", "--data", "folder", folder): "as they are",
+        (WTA, WTA + ":", *data): "wta-qq:pairs is named twice",
+        (log.parent, f"{log.parent}/", *data): "is named twice",
+        (WTA, FLOATS, *data, "--json", folder / "one/a/flow.flo"): "inside of the data set",
+        (log.parent, WTA, *data, "--json", log): "a file of this command itself",
+        (WTA, FLOATS, *data, "--metric", "ause"): "ause is not known for wta-qq:pairs",
+        (log.parent, WTA, *data, "--html", tmp_path / "x.html"): "--html runs the first method",
     }
     for args, words in said.items():
         assert words in run(*args, code=1)
@@ -491,5 +512,13 @@ def test_a_method_that_fails(
 def test_beside_opencv(folder: Path, run: Callable[..., str]) -> None:
     pytest.importorskip("cv2.optflow")
     said = run("opencv-dis", WTA, "--data", "folder", folder, "--subset", "one/a", "one/b")
-    assert "wta-qq:pairs is " in said
+    assert "wta-qq:pairs against opencv-dis" in said
     assert "There are only 2 pairs" in said
+
+
+def test_report(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
+    pytest.importorskip("jinja2")
+    page = tmp_path / "report.html"
+    run(WTA, FLOATS, "--data", "folder", folder, "--scale", 2, "--html", page)
+    text = page.read_text(encoding="utf-8")
+    assert text.index("wta-qq:pairs") < text.index("wta-ff:pairs")

@@ -15,7 +15,15 @@ from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import demo_scene
 from hamflow.errors import FileError, InputError
 from hamflow.flow import endpoint_error
-from hamflow.paper.figure import Panel, Region, busiest_region, estimate_panels, find_networks
+from hamflow.paper.figure import (
+    Panel,
+    Region,
+    busiest_region,
+    check_pair,
+    estimate_panels,
+    find_networks,
+    prepare_methods,
+)
 from hamflow.paper.figure_layout import draw_figure
 
 SCENE = demo_scene(40, 56)
@@ -91,14 +99,15 @@ def test_the_shipped_model_says_so(files: list[str], tmp_path: Path) -> None:
 def test_panels_are_those_of_each_network() -> None:
     networks = find_networks(("FF", "QQ"), {"FF": "pairs", "QQ": "pairs"})
     named: list[str] = []
-    panels = estimate_panels(*FRAMES, networks, d=8, scale=2, progress=named.append)
+    methods = prepare_methods(networks, d=8, scale=2)
+    panels = estimate_panels(*FRAMES, methods, progress=named.append)
     assert [(panel.matching, panel.kind) for panel in panels] == [
         ("FF", "WTA"),
         ("QQ", "WTA"),
         ("FF", "CRF F"),
         ("QQ", "CRF Q"),
     ]
-    assert len(named) == 4
+    assert len(named) == len(methods) == 4
     for panel in panels:
         assert panel.flow.shape == (40, 56, 2)
         assert panel.error is None
@@ -187,8 +196,11 @@ def test_region_outside(region: str, files: list[str], tmp_path: Path) -> None:
         (["-o", "f.png", "--weights", "nowhere"], "'hamflow paper table1'"),
         (["-o", "f.png", "--ff", "nowhere.onnx"], "no network for FQ"),
         (["-o", "f.png", "--models", "QQ", "--qq", "nowhere.onnx"], "nowhere.onnx"),
-        (["-o", "f.png", "--d", "7"], "even"),
-        (["-o", "f.png", "--scale", "100"], "smaller scale"),
+        (["-o", "f.png", "--d", "7"], "--d must be even"),
+        (["-o", "f.png", "--scale", "0"], "--scale must be"),
+        (["-o", "f.png", "--scale", "100"], "smaller --scale"),
+        (["-o", "f.png", "--truth", "f.png"], "itself"),
+        (["-o", "a.png"], "itself"),
     ],
 )
 @pytest.mark.usefixtures("_inside")
@@ -196,19 +208,22 @@ def test_errors(
     options: list[str], words: str, files: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert figure(files, *options) == 1
-    message = capsys.readouterr().err
-    assert words in message
-    assert message.endswith(".\n")
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.endswith(".\n")
+    assert captured.out == ""  # no bar has begun
 
 
 def test_sizes_must_be_one(files: list[str], tmp_path: Path) -> None:
-    networks = find_networks(("QQ",), {"QQ": "pairs"})
     with pytest.raises(InputError, match=r"SECOND.*56×40 and 55×40"):
-        estimate_panels(FRAMES[0], FRAMES[1][:, :-1], networks)
+        check_pair(FRAMES[0], FRAMES[1][:, :-1])
     with pytest.raises(InputError, match="--truth"):
-        estimate_panels(*FRAMES, networks, truth=SCENE.flow[:-1])
+        check_pair(*FRAMES, SCENE.flow[:-1])
     with pytest.raises(InputError, match="unknown everywhere"):
-        estimate_panels(*FRAMES, networks, truth=np.full_like(SCENE.flow, np.nan))
+        check_pair(*FRAMES, np.full_like(SCENE.flow, np.nan))
+    methods = prepare_methods({"QQ": "pairs"}, d=8)
+    with pytest.raises(InputError, match="SECOND"):
+        estimate_panels(FRAMES[0], FRAMES[1][:-1], methods)
     # And no input is written over.
     assert figure(files, "-o", files[0]) == 1
 

@@ -1,4 +1,4 @@
-"""``hamflow paper table1`` and what it says of the paper's findings."""
+"""``hamflow paper table1``: its cells, its files, and its trainings."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from _networks import SMALL, random_weights
+from _runs import save_network
 from hamflow import FileError, InputError
 from hamflow.cli.main import main
 from hamflow.datasets import SyntheticConfig, demo_scene, open_dataset
 from hamflow.datasets.synthetic import write_sintel
-from hamflow.descriptors.weights import save_weights
 from hamflow.evaluation import Method, MethodConfig, evaluate, pool
 from hamflow.evaluation.records import read_csv
-from hamflow.learning.config import read_config
+from hamflow.learning.config import config_of, read_config
 from hamflow.paper import table1
-from hamflow.paper.findings import findings, table_of
-from hamflow.paper.published import TABLE1
+from hamflow.paper.findings import table_of
 from hamflow.paper.table1 import Network, Table1Config, parse_network, read_table1_config
 
 COMMAND = ("paper", "table1")
@@ -43,13 +41,6 @@ def sintel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data") / "sintel"
     write_sintel(folder, SyntheticConfig(height=32, width=48, max_displacement=4.0), 5)
     return folder
-
-
-def save_network(folder: Path, seed: int) -> Path:
-    folder.mkdir(parents=True)
-    path = folder / table1.WEIGHTS
-    save_weights(path, SMALL["paper"], random_weights(SMALL["paper"], seed), {})
-    return path
 
 
 def test_cells(tmp_path: Path) -> None:
@@ -88,25 +79,25 @@ def test_command_with_weights(
     capsys: pytest.CaptureFixture[str],
     fails: Callable[..., str],
 ) -> None:
+    nets = tmp_path / "nets"
     for number, name in enumerate(("ff-5", "fq-5", "qq-5")):
-        save_network(tmp_path / "nets" / name, number)
+        save_network(nets / name, number)
     file = tmp_path / "table1.toml"
     file.write_text("scale = 2\nwindow = 8\n")
     args = [
         *("--data", "sintel", str(sintel), "--subset", "scene_00001", "--no-train"),
-        *("--weights", str(tmp_path / "nets"), "--networks", "ff-5", "fq-5", "qq-5"),
+        *("--weights", str(nets), "--networks", "ff-5", "fq-5", "qq-5"),
         *("--config", str(file), "-o", str(out)),
     ]
     assert main([*COMMAND, *args]) == 0
     printed = capsys.readouterr().out
     assert "5.25 (10.38)" in printed  # the paper's
     assert "FQ as trained is better than QQ" in printed
+    assert "Not all is known of the training of ff-5, fq-5, qq-5" in printed
     rows = read_csv(out / "table1.csv")
     assert len(rows) == 4 + 3 + 2
     pair = open_dataset("sintel", sintel, subset="scene_00001")
-    method = MethodConfig(
-        "crf-f", model=str(tmp_path / "nets/ff-5" / table1.WEIGHTS), window=8, scale=2
-    )
+    method = MethodConfig("crf-f", model=str(nets / "ff-5" / table1.WEIGHTS), window=8, scale=2)
     (record,) = evaluate(pair, Method(method)).records
     assert record.metrics is not None
     (row,) = [r for r in rows if r["column"] == "crf_f"]
@@ -146,8 +137,19 @@ def test_command_trains_what_is_missing(
     config, progress = read_progress(nets / "fq-7" / "checkpoint.safetensors")
     assert (config.model, config.network.layers, config.network.channels) == ("fq", 7, 4)
     assert progress.step == 2
+    # And all of them once more, with what the runs themselves have written.
+    weights = nets / "fq-7" / table1.WEIGHTS
+    written = weights.read_bytes()
+    weights.unlink()
+    capsys.readouterr()
+    again = [*args, "--resume", "--no-train"]
+    assert main(again) == 0
+    printed = capsys.readouterr().out
+    assert f"Wrote {weights} from " in printed
+    assert "cannot be compared" not in printed
+    assert "weights count" not in printed
+    assert weights.read_bytes() == written
     torch.set_num_threads(threads)
-    assert "different numbers" not in capsys.readouterr().out
 
 
 def test_the_papers_protocol_on_sintel(tmp_path: Path, sintel: Path, out: Path) -> None:
@@ -194,7 +196,6 @@ def test_unfinished_training_is_not_taken(
 ) -> None:
     torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
-    from hamflow.learning.config import config_of  # noqa: PLC0415
     from hamflow.learning.loop import train  # noqa: PLC0415
 
     config = config_of(
@@ -232,7 +233,13 @@ def test_unfinished_training_is_not_taken(
         ("[training]\nsteps = 0\n", "steps"),
         ('[training.data]\ndataset = "kitti2015"\n', "needs its root"),
         ("scale = 'a'\n", "scale"),
+        ("scale = 0\n", "scale must be a whole number, at least 1"),
+        ("scale = true\n", "scale"),
+        ("window = 15\n", "window must be even"),
+        ("window = -2\n", "window must be even"),
+        ("window = 5000\n", "window must be even"),
         ("training = 3\n", "training"),
+        ('[training]\nmodel = "ff"\n[training.network]\nm = 32\n', "m must be 64"),
         ("[training]\ndata = 3\n", "data"),
         ("evaluation = 3\n", "evaluation"),
         ("[", "is not TOML"),
@@ -257,53 +264,3 @@ def test_missing_weights(
 ) -> None:
     args = ("--data", "sintel", sintel, "--weights", tmp_path / "none", "-o", out, "--no-train")
     assert "ff-5/last.safetensors: does not exist" in fails(*args)
-
-
-def rows_of(figures: dict[tuple[str, int], dict[str, tuple[float, float] | None]]) -> list[dict]:  # type: ignore[type-arg]
-    return [
-        {
-            "train": train.lower(),
-            "layers": layers,
-            "column": column,
-            "epe_noc": errors[0],
-            "epe_all": errors[1],
-            "pixels_noc": 80,
-            "pixels": 100,
-        }
-        for (train, layers), columns in figures.items()
-        for column, errors in columns.items()
-        if errors is not None
-    ]
-
-
-def test_the_papers_own_findings_hold_in_its_table() -> None:
-    table = table_of(rows_of(TABLE1))
-    found = findings(table)
-    assert [finding.holds for finding in found] == [True] * 5
-    close = found[0].figures
-    assert "1.17 (5 layers)" in close
-    assert "1.19 (7 layers)" in close
-
-
-def test_findings_that_do_not_hold() -> None:
-    figures = {
-        ("FF", 5): {"trained": (2.0, 3.0), "qq": (1.9, 3.0), "crf_f": (1.0, 1), "crf_q": (1.5, 1)},
-        ("FQ", 5): {"trained": (4.0, 6.0), "qq": (3.9, 3.0), "crf_q": (4.0, 1)},
-        ("QQ", 5): {"qq": (3.5, 3.0), "crf_q": (1.0, 1)},
-    }
-    found = findings(table_of(rows_of(figures)))
-    assert [finding.holds for finding in found] == [False] * 5
-
-
-def test_findings_of_a_part() -> None:
-    figures = {("QQ", 5): {"qq": (3.5, 3.0), "crf_q": (1.0, 1.0)}}
-    assert findings(table_of(rows_of(figures))) == []
-
-
-def test_pooling_counts_pixels() -> None:
-    row = {"train": "qq", "layers": 5, "column": "qq"}
-    rows = [
-        row | {"epe_noc": 1.0, "epe_all": 2.0, "pixels_noc": 10, "pixels": 30},
-        row | {"epe_noc": "", "epe_all": "5.0", "pixels_noc": "0", "pixels": "10"},
-    ]
-    assert table_of(rows)[Network("qq", 5)]["qq"] == {"noc": 1.0, "all": 2.75}

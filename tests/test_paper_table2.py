@@ -83,7 +83,7 @@ def test_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (cells[1]["full"], cells[1]["paper_full"]) == ("", "")
     assert float(cells[0]["wta"]) == rows["FF"]["wta"]
     printed = capsys.readouterr().out
-    for words in ("24.8", "0.04–0.08", "DCFlow", "GiB", "Titan", "t.csv"):
+    for words in ("24.8", "0.04–0.08", "DCFlow", "GiB", "Titan", "t.csv.\n", "t.json.\n"):
         assert words in printed
 
 
@@ -152,13 +152,25 @@ def test_a_network_names_its_layers() -> None:
         (["--json", "missing/t.json"], "create it first"),
         (["--csv", "missing/t.csv"], "create it first"),
         (["--csv", "same", "--json", "same"], "same file"),
+        (["--model", "m.onnx", "--csv", "m.onnx"], "itself"),
     ],
 )
 def test_errors(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", "table2", *SIZE, *options]) == 1
-    message = capsys.readouterr().err
-    assert words in message
-    assert message.endswith(".\n")
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.endswith(".\n")
+    assert captured.out == ""  # no bar has begun
+
+
+def test_the_smallest_scene() -> None:
+    table2.check_scene(32, 32)
+    hamflow.datasets.demo_scene(32, 32)
+    for size in ((31, 32), (32, 31)):
+        with pytest.raises(InputError, match="at least 32"):
+            table2.check_scene(*size)
+        with pytest.raises(InputError, match="at least 32"):
+            hamflow.datasets.demo_scene(*size)
 
 
 def test_reference_level_is_refused() -> None:

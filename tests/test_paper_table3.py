@@ -13,7 +13,7 @@ from _trees import save_flow, save_image, save_mask
 from hamflow.cli.main import main
 from hamflow.config import PRESETS
 from hamflow.datasets import FolderDataset, demo_scene
-from hamflow.errors import InputError
+from hamflow.errors import FileError, InputError
 from hamflow.flow import endpoint_error
 from hamflow.paper import table3
 
@@ -94,6 +94,61 @@ def test_resume(
     row, again = before.splitlines()[-1].split(","), after[-2].split(",")
     assert again[:6] == row[:6]
     assert after[-1].startswith("quick,")
+
+
+def test_all_logs_are_looked_at_first(
+    root: Path, quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "quick.jsonl").write_text('{"method": "quick"}\n')
+    monkeypatch.setattr(table3, "evaluate", None)  # nothing is measured
+    with pytest.raises(FileError, match=r"quick\.jsonl: holds the pairs"):
+        table3.run(FolderDataset(root), ["fast-unrefined", str(quick)], logs=tmp_path)
+    (tmp_path / "quick.jsonl").write_text("something else\n")
+    with pytest.raises(FileError, match="not the log"):
+        table3.run(FolderDataset(root), ["fast-unrefined", str(quick)], logs=tmp_path, resume=True)
+
+
+def test_a_file_may_move(root: Path, quick: Path, tmp_path: Path) -> None:
+    """Where the settings stand does not change the flow."""
+    output = tmp_path / "out"
+    assert table3_of(root, "--presets", str(quick), "-o", str(output)) == 0
+    before = (output / "quick.jsonl").read_bytes()
+    moved = tmp_path / "other" / quick.name
+    moved.parent.mkdir()
+    quick.rename(moved)
+    assert table3_of(root, "--presets", str(moved), "-o", str(output), "--resume") == 0
+    assert (output / "quick.jsonl").read_bytes() == before
+
+
+def test_interrupted(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table3, "evaluate", interrupt)
+    assert table3_of(root, "--presets", "fast", "-o", str(tmp_path / "o")) == 130
+    assert f"is in {tmp_path / 'o'}; --resume continues.\n" in capsys.readouterr().out
+
+
+def test_synthetic_needs_no_folder(quick: Path, tmp_path: Path) -> None:
+    options = ["--count", "1", "--presets", str(quick), "-o", str(tmp_path / "o")]
+    assert main(["paper", "table3", "--data", "synthetic", *options]) == 0
+    with open(tmp_path / "o" / "table3.csv", encoding="utf-8", newline="") as file:
+        assert list(csv.DictReader(file))[-1]["data"] == "synthetic"
+
+
+def test_nothing_is_written_over(
+    root: Path, quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "old.jsonl").write_text("{}\n")
+    for path in (quick, output / "quick.jsonl", output / "old.jsonl", root / "t.csv"):
+        options = ["--presets", str(quick), "-o", str(output), "--csv", str(path)]
+        assert table3_of(root, *options) == 1
+        assert "--csv: " in capsys.readouterr().err
+    assert quick.read_text() == QUICK
 
 
 def test_unrefined_is_the_preset_without_refinement() -> None:

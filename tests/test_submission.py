@@ -7,6 +7,9 @@ import json
 import os
 import shutil
 import struct
+import subprocess
+import sys
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -28,6 +31,7 @@ from hamflow.evaluation import (
     verify_submission,
 )
 from hamflow.io import write_flow
+from hamflow.io._lock import locked
 
 SCENES = {"alley_1": 3, "bamboo_2": 2}
 FLO = ("alley_1/frame_0001.flo", "alley_1/frame_0002.flo", "bamboo_2/frame_0001.flo")
@@ -301,11 +305,171 @@ def test_other_settings(sintel: Path, kitti: Path, tmp_path: Path, method: Metho
         "choose another folder."
     )
     wider = Method(MethodConfig("wta-qq", model="default", window=24))
-    assert (
-        "(model was pairs, not default, window was [-8, 16, -8, 16], not [-12, 24, -12, 24])"
-    ) in message(wider)
+    said = message(wider)
+    assert "(model was pairs, not default" in said
+    assert "window was [-8, 16, -8, 16], not [-12, 24, -12, 24])" in said
     assert "(benchmark was sintel, not kitti2015)" in message(method, "kitti", kitti)
     assert before == {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)}
+
+
+def sintel_tree(root: Path, shift: int = 0, columns: int = 56) -> Path:
+    """One scene of two frames in both passes."""
+    for k in (1, 2):
+        for pass_ in ("clean", "final"):
+            path = root / f"test/{pass_}/alley_1/frame_{k:04}.png"
+            save_image(path, scene(k + shift).image0[:, :columns])
+    return root
+
+
+def test_other_frames(tmp_path: Path) -> None:
+    first = sintel_tree(tmp_path / "first")
+    other = sintel_tree(tmp_path / "other", shift=3)
+    small = sintel_tree(tmp_path / "small", columns=48)
+    out = tmp_path / "out"
+    submit("sintel", first, out, stub())
+    before = {name: (out / name).read_bytes() for name in files_in(out)}
+
+    def message(root: Path) -> str:
+        return message_of(lambda: submit("sintel", root, out, stub(), resume=True), out)
+
+    for root in (other, small):
+        assert f"{FLO[0]} was computed from other frames than those in {root}" in message(root)
+    assert before == {name: (out / name).read_bytes() for name in files_in(out)}
+    found = verify_submission("sintel", small, out)
+    assert (found.good, found.official) == (0, 1104)
+    assert found.damaged[1] == f"final/{FLO[0]}: has 56 × 40 pixels, not 48 × 40"
+    found = verify_submission("sintel", other, out)
+    assert found.damaged[1] == f"final/{FLO[0]}: was computed from other frames"
+    # The same files in another place are the same data.
+    shutil.move(first, tmp_path / "moved")
+    assert submit("sintel", tmp_path / "moved", out, stub(), resume=True).known == 2
+
+
+def test_file_that_was_swapped(sintel: Path, tmp_path: Path) -> None:
+    submit("sintel", sintel, tmp_path, stub(), passes=["clean"])
+    path = tmp_path / "clean" / FLO[1]
+    write_flow(path, np.zeros((40, 56, 2), np.float32))
+    found = verify_submission("sintel", sintel, tmp_path, passes=["clean"])
+    assert found.damaged == (f"clean/{FLO[1]}: was changed after it was written",)
+    again = submit("sintel", sintel, tmp_path, stub(), passes=["clean"], resume=True)
+    assert (again.computed, again.known) == (1, 2)
+    assert (raw_flo(path) == 1.5).all()
+
+
+def test_frames_do_not_stay_in_memory(kitti: Path, tmp_path: Path) -> None:
+    """A pair keeps what it has read, so all frames of a benchmark would add up."""
+    alive: list[Any] = []
+
+    class Frugal(Stub):
+        def __call__(self, image0: Any, image1: Any) -> Estimate:
+            assert not any(frame() is not None for frame in alive)
+            alive.extend(weakref.ref(image) for image in (image0, image1))
+            return super().__call__(image0, image1)
+
+    frugal: Any = Frugal(lambda flow: flow)
+    submit("kitti", kitti, tmp_path, frugal)
+    assert len(alive) == 4
+
+
+def test_record_without_files_binds_nobody(kitti: Path, tmp_path: Path) -> None:
+    coarse = Method(MethodConfig("wta-qq", model="pairs", window=16, scale=100))
+    with pytest.raises(
+        InputError, match=r"^000000_10: A frame of 56 × 40 pixels cannot be reduced 100 times"
+    ):
+        submit("kitti", kitti, tmp_path, coarse)
+    assert submit("kitti", kitti, tmp_path, stub()).computed == 2
+    with pytest.raises(InputError, match=r"^000000_10: "):
+        submit("kitti", kitti, tmp_path / "other", coarse)
+    assert submit("kitti", kitti, tmp_path / "other", stub(), resume=True).computed == 2
+
+
+# --- one at a time --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such locks")
+def test_two_at_a_time(kitti: Path, tmp_path: Path) -> None:
+    messages: list[str] = []
+
+    def meanwhile(name: str, *_: int) -> None:
+        if name == f"flow/{PNG[1]}":
+            second = stub()
+            messages.append(
+                message_of(lambda: submit("kitti", kitti, tmp_path, second, resume=True), tmp_path)
+            )
+            assert second.calls == 0
+
+    assert submit("kitti", kitti, tmp_path, stub(), progress=meanwhile).computed == 2
+    assert [message.partition(": ")[2] for message in messages] == [
+        "another submission is at work there; wait for its end, or choose another place."
+    ]
+    assert submit("kitti", kitti, tmp_path, stub(), resume=True).known == 2
+    assert not list(tmp_path.rglob(".*"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such locks")
+@pytest.mark.parametrize("name", ["", "log.jsonl", "x" * 255])
+def test_lock_ends_with_its_process(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time\nfrom hamflow.io._lock import locked\n"
+            "with locked(sys.argv[1], 'fit'):\n print(flush=True)\n time.sleep(60)",
+            str(path),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout is not None
+    with holder, holder.stdout:
+        holder.stdout.readline()
+        assert "another fit is at work" in message_of(lambda: hold(path), path)
+        with locked(tmp_path / "other.jsonl", "fit"):
+            pass
+        holder.kill()
+    assert len(list(tmp_path.iterdir())) == 1
+    hold(path)
+    assert not list(tmp_path.iterdir())
+
+
+def hold(path: Path) -> None:
+    with locked(path, "fit"):
+        pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such locks")
+def test_lock_that_was_removed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between opening and locking, the run that held it ends and removes the file."""
+    fcntl = pytest.importorskip("fcntl")
+    flock, removed = fcntl.flock, []
+
+    def late(number: int, how: int) -> None:
+        if not removed:
+            removed.append((tmp_path / ".hamflow.lock").unlink())
+        flock(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with locked(tmp_path, "fit"):
+        assert (tmp_path / ".hamflow.lock").exists()
+        message_of(lambda: hold(tmp_path), tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such locks")
+def test_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with locked(tmp_path, "fit"):
+        hold(tmp_path)
+    monkeypatch.setattr("hamflow.io._lock.fcntl", None)
+    with locked(tmp_path, "fit"):
+        assert not list(tmp_path.iterdir())
+
+
+def test_lock_in_no_folder(tmp_path: Path) -> None:
+    path = tmp_path / "none/log.jsonl"
+    assert "cannot be locked against other runs" in message_of(lambda: hold(path), path)
 
 
 # --- faults ---------------------------------------------------------------------------------------
@@ -357,6 +521,55 @@ def test_no_archive_of_what_is_wrong(kitti: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "flow.zip").exists()
     (tmp_path / "flow/000009_10.png").unlink()
     assert submit("kitti", kitti, tmp_path, stub(), resume=True).archive is not None
+
+
+def test_archive_is_verified(kitti: Path, tmp_path: Path) -> None:
+    submit("kitti", kitti, tmp_path, stub())
+    path = tmp_path / "flow.zip"
+    original = path.read_bytes()
+
+    def faults() -> str:
+        return verify_submission("kitti", kitti, tmp_path).faults
+
+    path.write_bytes(original[:-30])
+    assert faults() == "1 damaged (flow.zip: cannot be read (File is not a zip file))"
+    path.unlink()
+    assert faults() == "1 missing (flow.zip)"
+    for names, words in (
+        (PNG[:1], "holds other files than these"),
+        (PNG, f"another flow/{PNG[0]}"),
+    ):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(f"flow/{name}", b"another")
+        assert words in faults()
+    path.write_bytes(original)
+    assert not faults()
+
+
+def test_folder_in_the_place_of_the_archive(sintel: Path, kitti: Path, tmp_path: Path) -> None:
+    submit("kitti", kitti, tmp_path / "kitti", stub())
+    path = tmp_path / "kitti/flow.zip"
+    path.unlink()
+    path.mkdir()
+    message = message_of(
+        lambda: submit("kitti", kitti, tmp_path / "kitti", stub(), resume=True), path
+    )
+    assert "is a folder, but the archive for the upload goes there; move it away." in message
+    assert (
+        "flow.zip: cannot be read" in verify_submission("kitti", kitti, tmp_path / "kitti").faults
+    )
+    path.rmdir()
+    assert submit("kitti", kitti, tmp_path / "kitti", stub(), resume=True).known == 2
+    # Sintel has no archive: one that is there is the user's own.
+    submit("sintel", sintel, tmp_path / "sintel", stub())
+    (tmp_path / "sintel/flow.zip").touch()
+    message = message_of(
+        lambda: submit("sintel", sintel, tmp_path / "sintel", stub(), resume=True),
+        tmp_path / "sintel",
+    )
+    assert "1 surplus (flow.zip)" in message
+    assert (tmp_path / "sintel/flow.zip").exists()
 
 
 def test_only_a_training_split(sintel: Path, kitti: Path, tmp_path: Path) -> None:
@@ -523,9 +736,50 @@ def test_command_interrupted(
     assert files_in(tmp_path) == [f"flow/{PNG[0]}", RECORD]
 
 
-def test_command_with_both(kitti: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("kitti", kitti, "-o", tmp_path, *QUICK, "--preset", "fast") == 1
-    assert "--preset and --method exclude each other" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((*QUICK, "--preset", "fast"), "--preset and --method exclude each other"),
+        (("--preset", ""), "There is no preset ''"),
+        (("--method", ""), "There is no method ''"),
+        (("--preset", "opencv-dis"), "There is no preset 'opencv-dis'"),
+        (("--method", "fast"), "There is no method 'fast'"),
+        (("--verify", "--resume", "--scale", "2"), "leave --scale and --resume away"),
+        (("--verify", "--method", ""), "--verify only reads; leave --method away"),
+    ],
+)
+def test_command_with_wrong_options(
+    kitti: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    options: tuple[str, ...],
+    words: str,
+) -> None:
+    assert run("kitti", kitti, "-o", tmp_path / "out", *options) == 1
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("dis")
+def test_command_verifies(sintel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("sintel", sintel, "-o", tmp_path, *QUICK, "--passes", "clean") == 0
+    capsys.readouterr()
+    before = {name: (tmp_path / name).stat().st_mtime_ns for name in files_in(tmp_path)}
+    assert run("sintel", sintel, "-o", tmp_path, "--verify", "--passes", "clean") == 0
+    said = capsys.readouterr().out
+    assert f"3 files verified in {tmp_path}; nothing is wrong." in said
+    assert "sintel has 552 test pairs, but this data set has 3" in said
+    assert before == {name: (tmp_path / name).stat().st_mtime_ns for name in files_in(tmp_path)}
+    assert run("sintel", sintel, "-o", tmp_path, "--verify") == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert f"hamflow: {tmp_path}: is not ready for upload, with 3 missing (final/" in captured.err
+    (tmp_path / "clean" / FLO[0]).write_bytes(b"PIEH")
+    assert run("sintel", sintel, "-o", tmp_path, "--verify", "--passes", "clean") == 1
+    assert f"1 damaged (clean/{FLO[0]}: " in capsys.readouterr().err
+    assert run("sintel", sintel, "-o", tmp_path / "none", "--verify") == 1
+    assert f"none/{RECORD}: cannot be read" in capsys.readouterr().err
 
 
 def test_whole_route(kitti: Path, tmp_path: Path) -> None:

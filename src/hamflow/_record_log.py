@@ -48,7 +48,8 @@ class RecordLog:
         self.path = Path(path)
         self._work, self._records = work, records
         check_writable(self.path)
-        lines = self._read() if self.path.exists() else []
+        self._size = self._size_now()
+        lines = read_records(self.path, work) if self._size is not None else []
         if lines and not resume:
             raise FileError(
                 f"{self.path}: holds the {records} of an earlier {work} already; resume that "
@@ -87,6 +88,11 @@ class RecordLog:
         FileError
             If it cannot be written.
         """
+        if self._size_now() != self._size:
+            raise FileError(
+                f"{self.path}: another {self._work} is writing there, too; let it end and resume, "
+                "or choose another place."
+            )
         if not self._clean:
             with atomic_write(self.path) as file:
                 file.writelines(_line(entry) for entry in (self._settings, *self.known))
@@ -100,24 +106,45 @@ class RecordLog:
             raise FileError(
                 f"{self.path}: cannot be written ({error.strerror}); what it holds can be resumed."
             ) from error
+        self._size = self._size_now()
 
-    def _read(self) -> list[Record]:
+    def _size_now(self) -> int | None:
         try:
-            text = self.path.read_bytes()
-        except OSError as error:
-            raise FileError(f"{self.path}: cannot be read ({error.strerror}).") from error
-        complete = text[: text.rfind(b"\n") + 1].splitlines()
-        try:
-            records = [json.loads(line) for line in complete]
-        except ValueError:
-            records = [None]
-        # Whatever else the user may have named by mistake must not be overwritten.
-        if not all(isinstance(record, dict) for record in records) or (text and not records):
-            raise FileError(
-                f"{self.path}: is not the log of an earlier {self._work}; choose another place."
-            )
-        return cast("list[Record]", records)
+            return self.path.stat().st_size
+        except OSError:
+            return None
+
+
+def read_records(path: Path, work: str) -> list[Record]:
+    """Return the settings and the records in a log, without a last line that was cut off.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    work : str
+        What it should be the log of, for the message.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, or is something else.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror}).") from error
+    complete = text[: text.rfind(b"\n") + 1].splitlines()
+    try:
+        records = [json.loads(line) for line in complete]
+    except ValueError:
+        records = [None]
+    # Whatever else the user may have named by mistake must not be overwritten.
+    if not all(isinstance(record, dict) for record in records) or (text and not records):
+        raise FileError(f"{path}: is not the log of an earlier {work}; choose another place.")
+    return cast("list[Record]", records)
 
 
 def _line(record: Record | None) -> bytes:
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    # In ASCII: names of files need not be proper Unicode.
+    return json.dumps(record).encode() + b"\n"

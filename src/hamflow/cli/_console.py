@@ -15,7 +15,9 @@ from hamflow.evaluation.runner import Progress as Report
 
 def say(sentence: str) -> None:
     """Print a sentence as it is, on one line."""
-    Console(soft_wrap=True, markup=False).print(sentence, highlight=False)
+    # Names of files need not be proper Unicode.
+    shown = sentence.encode(errors="replace").decode()
+    Console(soft_wrap=True, markup=False).print(shown, highlight=False)
 
 
 def cell(value: float | None, form: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +11,11 @@ from typing import Annotated, Any
 import tyro
 
 from hamflow.datasets import PairDataset, open_dataset
+from hamflow.datasets.registry import dataset_options
 from hamflow.errors import InputError
 from hamflow.evaluation.runner import Pair
+
+_SHARE = re.compile(r"0?\.\d+|1(\.0*)?")
 
 
 @dataclass(frozen=True)
@@ -58,26 +62,35 @@ def open_pairs(
         return _synthetic(root, options)
     given = {"pass_": options.pass_, "split": options.split}
     chosen = {name: value for name, value in given.items() if value is not None}
+    _check_flags(dataset, chosen)
     pairs = open_dataset(dataset, root, **chosen)
     assert isinstance(pairs, PairDataset)
-    share = _share(options.subset)
+    described: dict[str, Any] = {"dataset": dataset}
+    described |= {name.rstrip("_"): value for name, value in chosen.items()}
+    share = _share(options.subset, pairs)
     if options.disjoint_from is not None:
         if share is None:
             raise InputError("--disjoint-from needs a share as --subset, such as 0.4.")
         pairs = pairs.evenly(share, disjoint_from=pairs.evenly(options.disjoint_from))
+        described["disjoint_from"] = options.disjoint_from
     elif share is not None:
         pairs = pairs.evenly(share)
     elif options.subset:
-        pairs = pairs.subset(options.subset)
-    described: dict[str, Any] = {
-        "dataset": dataset,
-        **{k.rstrip("_"): v for k, v in chosen.items()},
-    }
+        try:
+            pairs = pairs.subset(options.subset)
+        except InputError as error:
+            raise InputError(f"--subset: {error}") from None
     if options.subset:
         described["subset"] = list(options.subset) if share is None else share
-    if options.disjoint_from is not None:
-        described["disjoint_from"] = options.disjoint_from
     return pairs, described
+
+
+def _check_flags(dataset: str, chosen: Mapping[str, str]) -> None:
+    """Refuse what a data set does not have, in the words of the command line."""
+    known = dataset_options(dataset)
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"The data set {dataset} has no --{name.rstrip('_')}; leave it out.")
 
 
 def data_label(description: dict[str, Any]) -> str:
@@ -92,6 +105,8 @@ def _synthetic(root: Path | None, options: DataOptions) -> tuple[Sequence[Pair],
             raise InputError(f"{flag} is not for synthetic scenes, which are rendered on demand.")
     if options.subset:
         raise InputError("--subset is not for synthetic scenes; choose how many by --count.")
+    if options.count < 1:
+        raise InputError(f"--count must be at least 1, but is {options.count}.")
     pairs = open_dataset("synthetic", root, size=options.count, seed=options.seed)
     return pairs, {
         "dataset": "synthetic",
@@ -101,10 +116,12 @@ def _synthetic(root: Path | None, options: DataOptions) -> tuple[Sequence[Pair],
     }
 
 
-def _share(subset: Sequence[str]) -> float | None:
-    if len(subset) != 1:
+def _share(subset: Sequence[str], pairs: PairDataset) -> float | None:
+    """Return the share that a subset is; None if it is names.
+
+    Names count first: scenes of Spring and pairs of KITTI are numbers.
+    """
+    if len(subset) != 1 or _SHARE.fullmatch(subset[0]) is None:
         return None
-    try:
-        return float(subset[0])
-    except ValueError:
-        return None
+    handles = {"/".join(name.split("/")[:k]) for name in pairs.names for k in range(1, 9)}
+    return None if subset[0] in handles else float(subset[0])

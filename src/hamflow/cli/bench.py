@@ -82,12 +82,15 @@ def check_bench(width: int, height: int, d: int, rounds: int) -> None:
 
 
 def measure(
-    console: Console, steps: int, run: Callable[[Callable[[str], None]], dict[str, Any]]
+    console: Console,
+    steps: int,
+    run: Callable[[Callable[[str], None]], dict[str, Any]],
+    first: str = "descriptors",
 ) -> dict[str, Any]:
-    """Return what `run` finds, with a bar that moves on as it names its steps."""
+    """Return what `run` finds, with a bar that moves on as it names its steps after the first."""
     columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
     with Progress(TextColumn("{task.description:36}"), *columns, console=console) as bar:
-        task = bar.add_task("descriptors", total=steps)
+        task = bar.add_task(first, total=steps)
         report = run(lambda step: bar.update(task, description=step, advance=1))
         bar.update(task, description="done", completed=steps)
     return report

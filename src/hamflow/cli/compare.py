@@ -14,9 +14,9 @@ from rich.table import Table
 from hamflow.bench._measure import machine
 from hamflow.cli._console import cell, named, pair_progress, say
 from hamflow.cli._data import DataOptions, open_pairs
-from hamflow.cli._options import check_distinct
+from hamflow.cli._options import check_targets
 from hamflow.cli.bench import write_json
-from hamflow.cli.evaluate import LOG
+from hamflow.cli.evaluate import LOG, report_writer
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.comparison import (
     METRICS,
@@ -62,6 +62,7 @@ def compare_command(
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
     resume: bool = False,
     json: Path | None = None,
+    html: Path | None = None,
 ) -> None:
     """Compare two or more methods on the same pairs with known flow.
 
@@ -99,26 +100,80 @@ def compare_command(
         Go on with what is in that folder.
     json
         Where to write everything as JSON, besides that folder.
+    html
+        Where to write a report of the first method as one page, the others beside it; needs the
+        extra 'report'.
     """
     _check_options(methods, metric, output, resume=resume)
-    check_distinct({}, {"--json": json, "--output": output})
+    write_report = None if html is None else report_writer()
     sources = {text: _source(text, scale) for text in methods}
     chosen = {text: source for text, source in sources.items() if isinstance(source, Method)}
+    if html is not None and methods[0] not in chosen:
+        raise InputError("--html runs the first method again for pictures: name it, not a folder.")
     opened: tuple[Sequence[Pair], dict[str, Any]] = ((), {})
     if chosen:
         opened = open_pairs(*_dataset(data, next(iter(chosen))), pairs)
         if clusters:
             check_groups(pair_names(opened[0]))
-    if json is not None:
-        check_writable(json)
+    elif data or pairs != _PAIRS or scale != 1:
+        raise InputError("Folders are compared as they are; leave out --data, --scale and so on.")
+    logs = _prepared(methods, chosen, output, data, {"--json": json, "--html": html})
+    console = Console(markup=False)
+    try:
+        found = _evaluated(sources, opened, logs, resume, console)
+    except KeyboardInterrupt:
+        if output is not None:
+            say(f"What was measured is in {output}; --resume continues.")
+        raise
+    result = compare(found, metric, clusters=clusters)
+    written = _write(result, output, json)
+    if write_report is not None and html is not None:
+        with pair_progress(console) as progress:
+            write_report(
+                html, found[0], opened[0], chosen[methods[0]], others=found[1:], progress=progress
+            )
+        written.append(html)
+    console.print(_table(result))
+    for sentence in (*_cautions(result), *(one.sentence for one in result.contrasts)):
+        say(sentence)
+    if written:
+        say(f"Wrote {', '.join(str(path) for path in written)}.")
+
+
+def _prepared(
+    methods: Sequence[str],
+    chosen: dict[str, Method],
+    output: Path | None,
+    data: Sequence[str],
+    targets: Mapping[str, Path | None],
+) -> dict[str, Path]:
+    """Check all that is to be written, make the folders, and return the logs."""
     logs: dict[str, Path] = {}
+    own: list[Path] = []
     if output is not None:
         logs = {text: output / name / LOG for text, name in _folders(chosen).items()}
-        for folder in (output, *(log.parent for log in logs.values())):
-            make_folder(folder)
-    console = Console(markup=False)
-    found: list[Evaluation] = []
+        own = [output / TABLE, output / REPORT, *logs.values()]
+    kept = [Path(text) / LOG for text in methods if text not in chosen]
+    root = Path(data[1]) if len(data) > 1 else None
+    check_targets(targets, files=[*own, *kept], root=root)
+    for path in own:
+        make_folder(path.parent)
+    for target in targets.values():
+        if target is not None:
+            check_writable(target)
+    return logs
+
+
+def _evaluated(
+    sources: Mapping[str, Method | Evaluation],
+    opened: tuple[Sequence[Pair], dict[str, Any]],
+    logs: Mapping[str, Path],
+    resume: bool,
+    console: Console,
+) -> list[Evaluation]:
+    """Return the evaluations that were there, and those that are made now."""
     labels = _labels(sources)
+    found = []
     for text, source in sources.items():
         if isinstance(source, Evaluation):
             found.append(replace(source, label=labels[text]))
@@ -133,13 +188,7 @@ def compare_command(
                 progress=named(progress, text),
             )
         found.append(replace(one, label=labels[text]))
-    result = compare(found, metric, clusters=clusters)
-    written = _write(result, output, json)
-    console.print(_table(result))
-    for sentence in (*_cautions(result), *(one.sentence for one in result.contrasts)):
-        say(sentence)
-    if written:
-        say(f"Wrote {', '.join(str(path) for path in written)}.")
+    return found
 
 
 def _check_options(
@@ -147,8 +196,10 @@ def _check_options(
 ) -> None:
     if len(methods) < 2:
         raise InputError("Name at least two methods to compare.")
-    for text in methods:
-        if methods.count(text) > 1:
+    # A folder may be written in several ways, and a model may be left out after its colon.
+    plain = [text.rstrip("/:") for text in methods]
+    for text in plain:
+        if plain.count(text) > 1:
             raise InputError(f"{text} is named twice; name different methods.")
     if metric not in METRICS:
         raise InputError(f"--metric must be one of {', '.join(METRICS)}; not {metric!r}.")
@@ -260,8 +311,7 @@ def _cautions(result: Comparison) -> list[str]:
     pairs = {frozenset(record.pair for record in one.done) for one in result.evaluations}
     if len(pairs) > 1:
         said.append("The figures above are of the pairs that each method has, which differ.")
-    done = [record.metrics for record in result.evaluations[0].done if record.metrics is not None]
-    known = sum(metrics.pixels_noc > 0 for metrics in done)
-    if 0 < known < len(done):
-        said.append(f"Occlusions are known for {known} of {len(done)} pairs: noc is of these.")
+    note = result.evaluations[0].occlusion_note()
+    if note is not None:
+        said.append(note)
     return said

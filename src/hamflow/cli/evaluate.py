@@ -12,7 +12,7 @@ from rich.table import Table
 from hamflow.bench._measure import machine
 from hamflow.cli._console import cell, pair_progress, say
 from hamflow.cli._data import DataOptions, data_label, open_pairs
-from hamflow.cli._options import check_distinct, parse_window
+from hamflow.cli._options import check_targets, chosen_method, parse_window
 from hamflow.cli.bench import write_json
 from hamflow.crf import CrfConfig
 from hamflow.datasets.registry import DatasetName
@@ -112,26 +112,28 @@ def evaluate_command(
         Where to write a report as one page, with pictures of the best and the worst pairs; needs
         the extra 'report'.
     """
-    if preset is not None and method is not None:
-        raise InputError("--preset and --method exclude each other; give one.")
-    check_distinct({"--crf-file": crf_file}, {"--json": json, "--html": html})
     chosen = Method(
         MethodConfig(
-            method or preset or "balanced",
+            chosen_method(preset, method),
             model=model,
             window=None if window is None else parse_window(window),
             scale=scale,
             crf=None if crf_file is None else CrfConfig.paper().updated(crf_file),
         )
     )
-    write_report = None if html is None else _report_writer()
+    write_report = None if html is None else report_writer()
     pairs, described = open_pairs(dataset, root, data)
     folder = Path("evaluations") / f"{data_label(described)}-{chosen.label}"
     folder = folder if output is None else output
-    for path in (json, html):
+    check_targets(
+        {"--json": json, "--html": html},
+        files=[preset, model, crf_file, folder / LOG, folder / TABLE],
+        root=root,
+    )
+    make_folder(folder)
+    for path in (folder / TABLE, json, html):
         if path is not None:
             check_writable(path)
-    make_folder(folder)
     console = Console(markup=False)
     try:
         with pair_progress(console) as progress:
@@ -158,6 +160,8 @@ def evaluate_command(
             write_report(html, found, pairs, chosen, progress=progress)
     written = [folder / TABLE, *(path for path in (json, html) if path is not None)]
     say(f"Wrote {', '.join(str(path) for path in written)}.")
+    if not found.done:
+        raise InputError(f"{chosen.label} failed on every pair; see {folder / TABLE}.")
 
 
 def as_json(found: Evaluation) -> dict[str, Any]:
@@ -188,7 +192,8 @@ def summary_table(found: Evaluation) -> Table:
     return table
 
 
-def _report_writer() -> Any:
+def report_writer() -> Any:
+    """Return what writes the page, or raise an InputError if its extra is not installed."""
     # Before the work begins, so that a missing package shows at once.
     from hamflow.evaluation.report import write_report  # noqa: PLC0415  (an extra)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from hamflow.cli._options import check_distinct
+from hamflow.cli._options import check_targets
 from hamflow.cli.bench import measure
 from hamflow.crf.plot import check_plot
 from hamflow.errors import InputError
@@ -19,9 +19,10 @@ from hamflow.paper.figure import (
     SHIPPED,
     Matching,
     Region,
+    check_pair,
     estimate_panels,
     find_networks,
-    steps,
+    prepare_methods,
 )
 from hamflow.paper.figure_layout import draw_figure
 
@@ -81,25 +82,26 @@ def paper_figure(
         Side of the square window of displacements, in pixels of the reduced frames.
     """
     check_plot(output)
-    inputs = {"FIRST": first, "SECOND": second, "--truth": truth}
-    check_distinct(inputs, {"--output": output})
     part = None if region is None else parse_region(region)
     named: dict[Matching, str | None] = {"FF": ff, "FQ": fq, "QQ": qq}
     files = {name: file for name, file in named.items() if file is not None}
     networks = find_networks(models, files, weights, layers=layers)
+    check_targets({"--output": output}, files=[first, second, truth, *networks.values()])
     image0, image1 = read_image(first), read_image(second)
     true = None if truth is None else read_flow(truth)
     if part is not None:
         part.check((image0.shape[0], image0.shape[1]))
+    check_pair(image0, image1, true, scale=scale)
+    # Before the bar, so that it begins with the first flow and is not cut off by a wrong option.
+    methods = prepare_methods(networks, d=d, scale=scale)
     console = Console(markup=False, soft_wrap=True)
     panels = measure(
         console,
-        steps(networks),
+        len(methods),
         lambda progress: {
-            "panels": estimate_panels(
-                image0, image1, networks, truth=true, d=d, scale=scale, progress=progress
-            )
+            "panels": estimate_panels(image0, image1, methods, truth=true, progress=progress)
         },
+        first="",
     )["panels"]
     note = _note(networks, d, scale, known=true is not None)
     shown = draw_figure(output, (image0, image1), panels, truth=true, region=part, note=note)

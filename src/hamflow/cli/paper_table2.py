@@ -8,8 +8,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from hamflow.cli._options import check_distinct
+from hamflow.cli._console import say
+from hamflow.cli._options import check_targets
 from hamflow.cli.bench import check_bench, measure, write_json
+from hamflow.descriptors import load_model
 from hamflow.evaluation.records import write_csv
 from hamflow.io._atomic import check_writable
 from hamflow.paper import table2
@@ -55,7 +57,9 @@ def paper_table2(
         Where to write the rows of the table as CSV.
     """
     check_bench(width, height, d, rounds)
-    check_distinct({}, {"--json": json, "--csv": csv})
+    table2.check_scene(width, height)
+    check_targets({"--json": json, "--csv": csv}, files=[model])
+    load_model(model)  # for its errors, before the bar
     for path in (json, csv):
         if path is not None:
             check_writable(path)
@@ -66,6 +70,7 @@ def paper_table2(
         lambda progress: table2.run(
             width, height, d, rounds, model=model, quick=quick, progress=progress
         ),
+        first="",
     )
     console.print(_table(report))
     for note in report["notes"]:
@@ -76,7 +81,7 @@ def paper_table2(
         write_json(json, report)
     for path in (csv, json):
         if path is not None:
-            console.print(f"Wrote {path}", highlight=False, soft_wrap=True)
+            say(f"Wrote {path}.")
 
 
 def _table(report: dict[str, Any]) -> Table:

@@ -9,9 +9,10 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from hamflow.cli._console import cell, named, pair_progress, say
+from hamflow.cli._console import cell, named, say
 from hamflow.cli._data import DataOptions, data_label, open_pairs
-from hamflow.datasets.registry import DatasetName
+from hamflow.cli._options import check_targets
+from hamflow.cli.paper_data import DataWords, evaluating, parse_data
 from hamflow.evaluation.records import write_csv
 from hamflow.io._atomic import check_writable, make_folder
 from hamflow.paper import table3
@@ -22,7 +23,7 @@ _DATA = DataOptions()
 
 def paper_table3(
     *,
-    data: tuple[DatasetName, Path],
+    data: DataWords,
     which: tyro.conf.OmitArgPrefixes[DataOptions] = _DATA,
     presets: tuple[str, ...] = table3.DEFAULT,
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("evaluations/table3"),
@@ -39,7 +40,7 @@ def paper_table3(
     Parameters
     ----------
     data
-        Pairs to evaluate on: DATASET ROOT, as for hamflow evaluate.
+        Name and folder of the data set to evaluate on, as for hamflow evaluate.
     which
         Which pairs of the data set.
     presets
@@ -53,13 +54,15 @@ def paper_table3(
     csv
         Where to write a line for each method; by default in that folder.
     """
-    dataset, root = data
+    dataset, root = parse_data(data)
     pairs, described = open_pairs(dataset, root, which)
     target = output / "table3.csv" if csv is None else csv
+    own = [*output.glob("*.jsonl"), *table3.logs_of(presets, output).values()]
+    check_targets({"--csv": csv}, files=[*presets, *own], root=root)
     make_folder(output)
     check_writable(target)
     console = Console(markup=False)
-    with pair_progress(console) as bar:
+    with evaluating(console, output) as bar:
         found = table3.run(
             pairs,
             presets,

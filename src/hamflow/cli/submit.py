@@ -9,9 +9,10 @@ import tyro
 from rich.console import Console
 
 from hamflow.cli._console import pair_progress, say
-from hamflow.errors import InputError
+from hamflow.cli._options import chosen_method
+from hamflow.errors import FileError, InputError
 from hamflow.evaluation.methods import Method, MethodConfig
-from hamflow.evaluation.submission import Submission
+from hamflow.evaluation.submission import Submission, verify_submission
 from hamflow.evaluation.submission import submit as compute
 
 
@@ -26,6 +27,7 @@ def submit(
     model: str | None = None,
     scale: int = 1,
     resume: bool = False,
+    verify: bool = False,
 ) -> None:
     """Compute the flow of a benchmark's test pairs, ready for the upload to its server.
 
@@ -35,8 +37,9 @@ def submit(
     these files cannot hold, are marked as invalid, and KITTI's server fills them from their row.
 
     Ctrl-C ends the work, and --resume continues it; hamflow-submission.json tells how the files
-    were made, and other settings are refused. At the end every file is read back and checked, and
-    the mean time of a pair is told, which the servers ask for.
+    were made, and other settings or frames are refused. At the end every file is read back and
+    checked, and the mean time of a pair is told, which the servers ask for. --verify does only
+    that check, at any later time.
 
     Parameters
     ----------
@@ -59,10 +62,19 @@ def submit(
         Reduce the frames by this whole factor first; the files have the full size all the same.
     resume
         Keep the good files that an earlier run with the same settings wrote to the folder.
+    verify
+        Compute and write nothing; read back what is in the folder (and in flow.zip), and check it
+        against the data set. The exit code is 1 if anything is missing, too much or damaged.
     """
-    if preset is not None and method is not None:
-        raise InputError("--preset and --method exclude each other; give one.")
-    chosen = Method(MethodConfig(method or preset or "balanced", model=model, scale=scale))
+    if verify:
+        needless = {"--preset": preset, "--method": method, "--model": model}
+        given = [name for name, value in needless.items() if value is not None]
+        given += ["--scale"] * (scale != 1) + ["--resume"] * resume
+        if given:
+            raise InputError(f"--verify only reads; leave {' and '.join(given)} away.")
+        _verify(benchmark, root, output, passes)
+        return
+    chosen = Method(MethodConfig(chosen_method(preset, method), model=model, scale=scale))
     console = Console(markup=False)
     try:
         with pair_progress(console) as progress:
@@ -94,11 +106,7 @@ def _sentences(found: Submission, output: Path) -> list[str]:
             f"{_count(found.invalid, 'pixel')} in {_count(found.invalid_files, 'file')} would move "
             "by more than 512 pixels and are marked as invalid."
         )
-    if found.files != found.official:
-        said.append(
-            f"Attention: {found.benchmark} has {found.official} test pairs, but this data set has "
-            f"{found.files}; the server wants all of them."
-        )
+    said += _attention(found.benchmark, found.files, found.official)
     if found.archive is not None:
         said.append(f"Upload {found.archive}.")
     elif len(found.folders) < 2:
@@ -109,6 +117,27 @@ def _sentences(found: Submission, output: Path) -> list[str]:
             f"bundler {output / 'clean'} {output / 'final'} NAME.lzma"
         )
     return said
+
+
+def _attention(benchmark: str, files: int, official: int) -> list[str]:
+    if files == official:
+        return []
+    return [
+        f"Attention: {benchmark} has {official} test pairs, but this data set has {files}; the "
+        "server wants all of them."
+    ]
+
+
+def _verify(benchmark: str, root: Path, output: Path, passes: tuple[str, ...]) -> None:
+    found = verify_submission(benchmark, root, output, passes=passes or None)
+    if found.faults:
+        raise FileError(
+            f"{output}: is not ready for upload, with {found.faults}; remove what does not belong "
+            "there, and run again with --resume instead of --verify."
+        )
+    say(f"{_count(found.good, 'file')} verified in {output}; nothing is wrong.")
+    for sentence in _attention(benchmark, found.good, found.official):
+        say(sentence)
 
 
 def _count(number: int, what: str) -> str:

@@ -105,14 +105,7 @@ def open_dataset(
     ...     data.names
     ('scene_00001/frame_0001',)
     """
-    if name not in get_args(DatasetName):
-        raise InputError(f"There is no data set {name!r}; known are {', '.join(sorted(_HOMES))}.")
-    module, kind = _HOMES[name]
-    build = getattr(importlib.import_module(f"hamflow.datasets.{module}"), kind)
-    root_name = "folder" if name == "synthetic" else "root"
-    known = [option for option in inspect.signature(build).parameters if option != root_name]
-    if name != "synthetic":
-        known.append("subset")
+    known = dataset_options(name)
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise InputError(
@@ -121,8 +114,24 @@ def open_dataset(
     if root is None and name != "synthetic":
         raise InputError(f"The data set {name} needs its root, the folder that it is in.")
     subset = options.pop("subset", None)
-    dataset = build(**{root_name: root}, **options)
+    root_name = "folder" if name == "synthetic" else "root"
+    dataset = _class_of(name)(**{root_name: root}, **options)
     if subset is None:
         return dataset  # type: ignore[no-any-return]
     part = dataset.evenly if isinstance(subset, Real) else dataset.subset
     return part(subset)  # type: ignore[no-any-return]
+
+
+def dataset_options(name: str) -> list[str]:
+    """Return the options that `open_dataset` takes for a data set."""
+    known = [
+        o for o in inspect.signature(_class_of(name)).parameters if o not in ("root", "folder")
+    ]
+    return known if name == "synthetic" else [*known, "subset"]
+
+
+def _class_of(name: str) -> Any:
+    if name not in get_args(DatasetName):
+        raise InputError(f"There is no data set {name!r}; known are {', '.join(sorted(_HOMES))}.")
+    module, kind = _HOMES[name]
+    return getattr(importlib.import_module(f"hamflow.datasets.{module}"), kind)

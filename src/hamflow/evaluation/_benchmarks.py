@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.datasets import FlowPair, Kitti2012Dataset, Kitti2015Dataset, SintelDataset
-from hamflow.errors import InputError
+from hamflow.errors import FileError, InputError
+from hamflow.io._atomic import atomic_write
+from hamflow.io._reading import open_regular, reason
 from hamflow.io.flo import read_flo, write_flo
 from hamflow.io.kitti import outside_kitti_range, read_kitti_flow, write_kitti_flow
 
@@ -63,6 +67,31 @@ class Benchmark:
             for folder in folders
             for pair in self.list_pairs(root, folder)
         }
+
+    def fault(self, path: Path, pair: FlowPair, invalid: int) -> str:
+        """Read the file of a pair back; return what is wrong with it, or "".
+
+        Raises
+        ------
+        FileError
+            If the first frame of the pair, whose size the file must have, cannot be read.
+        """
+        try:
+            flow = self.read(path)
+        except FileError as error:
+            return str(error).removeprefix(f"{path}: ").removesuffix(".")
+        # Of a copy, because a pair keeps the frames that it has read.
+        rows, columns = replace(pair).image0.shape[:2]
+        height, width = flow.shape[:2]
+        if (width, height) != (columns, rows):
+            return f"has {width} × {height} pixels, not {columns} × {rows}"
+        # The readers have NaN for what is invalid, unknown, not finite or too large.
+        unknown = int(np.isnan(flow).any(axis=2).sum())
+        return "" if unknown == invalid else f"has no flow at {unknown} pixels, not {invalid}"
+
+    def packed_name(self, file: str) -> str:
+        """Return how a file is called in the archive."""
+        return f"{self.archive}{file.rpartition('/')[2]}"
 
 
 def _sintel(root: str | os.PathLike[str], pass_: str) -> Iterator[FlowPair]:
@@ -123,3 +152,61 @@ def find_benchmark(name: str) -> Benchmark:
             f"There is no benchmark {name!r} to submit to; known are {', '.join(BENCHMARKS)}."
         )
     return found
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read.
+    """
+    try:
+        with open_regular(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror}); check the disk.") from error
+
+
+def pack(path: Path, files: Mapping[str, Path]) -> None:
+    """Write files to an archive by the names that they have there.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, or the archive not written.
+    """
+    with atomic_write(path) as target, zipfile.ZipFile(target, "w") as archive:
+        for name, file in files.items():
+            # The date of the files says nothing, and the same files make the same archive.
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = 0o644 << 16
+            with open_regular(file) as content:
+                # Stored: PNG is compressed already.
+                archive.writestr(entry, content.read())
+
+
+def archive_fault(path: Path, digests: Mapping[str, str]) -> str:
+    """Read an archive back; return what is wrong with it, or "".
+
+    Parameters
+    ----------
+    path : Path
+        The archive.
+    digests : mapping of str to str
+        SHA-256 of its files by their names, in their order.
+    """
+    try:
+        with open_regular(path) as source, zipfile.ZipFile(source) as archive:
+            if archive.namelist() != list(digests):
+                return "holds other files than these"
+            for name, expected in digests.items():
+                with archive.open(name) as file:
+                    content: Any = file  # which has all that is needed, whatever its type says
+                    if hashlib.file_digest(content, "sha256").hexdigest() != expected:
+                        return f"holds another {name}"
+    # Damage is met with exceptions of many unrelated kinds.
+    except Exception as error:
+        return f"cannot be read ({reason(error)})"
+    return ""

@@ -188,7 +188,7 @@ def _pairs(evaluations: Sequence[Evaluation]) -> Chart:
     """Return the histogram of the mean errors of the pairs."""
     counts = []
     for one in evaluations:
-        means = [_epe(record) for record in one.done]
+        means = [record.epe for record in one.done]
         counts.append([float(n) for n in np.histogram(means, (*ERROR_EDGES, np.inf))[0]])
 
     def tip(number: int, count: float) -> str:
@@ -294,7 +294,7 @@ def _costs(evaluations: Sequence[Evaluation]) -> Chart:
     title = "Time and EPE of each pair"
     every = [record for one in evaluations for record in one.done]
     times = [max(record.seconds, 1e-6) for record in every]
-    errors = [max(_epe(record), _SMALLEST) for record in every]
+    errors = [max(record.epe, _SMALLEST) for record in every]
     canvas = _Canvas(
         title,
         _x_axis(*_span(times), log=_wide(times)),
@@ -303,22 +303,17 @@ def _costs(evaluations: Sequence[Evaluation]) -> Chart:
     canvas.frame("seconds", "EPE in pixels")
     for which, one in reversed(list(enumerate(evaluations))):
         for record in one.done:
-            tip = f"{record.pair}: {record.seconds:.3g} s, EPE {brief(_epe(record))} px"
+            tip = f"{record.pair}: {record.seconds:.3g} s, EPE {brief(record.epe)} px"
             canvas.add(
                 "circle",
                 f"dot s{which}",
                 cx=canvas.x(max(record.seconds, 1e-6)),
-                cy=canvas.y(max(_epe(record), _SMALLEST)),
+                cy=canvas.y(max(record.epe, _SMALLEST)),
                 r=4.0,
                 data_tip=f"{one.label}, {tip}" if len(evaluations) > 1 else tip,
                 data_pair=record.pair,
             )
     return Chart(title, canvas.markup(), _keys(evaluations))
-
-
-def _epe(record: PairRecord) -> float:
-    assert record.metrics is not None  # those of `Evaluation.done` have them
-    return record.metrics.epe_all
 
 
 def _wide(values: Sequence[float]) -> bool:

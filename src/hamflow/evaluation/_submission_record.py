@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hamflow.errors import FileError
-from hamflow.io._atomic import atomic_write, check_writable, make_folder
+from hamflow.io._atomic import atomic_write
 
 RECORD = "hamflow-submission.json"
 _MAKER = "hamflow submit"
@@ -26,16 +26,18 @@ class Done:
     ----------
     seconds : float
         How long the estimate took.
-    width, height : int
-        Of the frames.
     invalid : int
         Pixels that are marked as invalid.
+    data : str
+        Which frames it was computed from; see `hamflow.evaluation.fingerprint`.
+    sha256 : str
+        Of the file as it was written.
     """
 
     seconds: float
-    width: int
-    height: int
     invalid: int
+    data: str
+    sha256: str
 
 
 class SubmissionRecord:
@@ -44,7 +46,7 @@ class SubmissionRecord:
     Parameters
     ----------
     folder : Path
-        Made if it does not exist.
+        Exists, and is locked: two runs would overwrite each other's records.
     settings : mapping
         What the files depend on, ready for JSON.
     resume : bool
@@ -59,7 +61,7 @@ class SubmissionRecord:
     ------
     FileError
         If the folder cannot be written, holds something else, files of other settings, or any
-        files that `resume` does not ask to keep.
+        files that `resume` does not ask to keep. A record without files binds nobody.
     """
 
     def __init__(self, folder: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
@@ -68,26 +70,23 @@ class SubmissionRecord:
         self._settings: dict[str, Any] = json.loads(json.dumps(settings))
         self.done: dict[str, Done] = {}
         entries = _entries(folder)
-        if RECORD in entries:
-            if not resume:
-                raise FileError(
-                    f"{folder}: holds a submission already; resume it, or choose another folder."
-                )
-            self._continue(folder)
-        elif entries:
+        if entries and RECORD not in entries:
             raise FileError(
                 f"{folder}: holds files, but no {RECORD} that tells how they were made; choose an "
                 "empty folder."
             )
-        make_folder(folder)
-        if RECORD in entries:
-            check_writable(self._path)
-        else:
+        about = _read(self._path) if entries else {"files": {}}
+        if not about["files"]:
             # Before any other file: without it, nobody would know what those are.
             self._write()
+        elif resume:
+            self._continue(folder, about)
+        else:
+            raise FileError(
+                f"{folder}: holds a submission already; resume it, or choose another folder."
+            )
 
-    def _continue(self, folder: Path) -> None:
-        about = _read(self._path)
+    def _continue(self, folder: Path, about: dict[str, Any]) -> None:
         there, here = dict(_flat(about["settings"])), dict(_flat(self._settings))
         keys = [key for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
         # Methods have settings of their own, which tell nothing more.
@@ -129,8 +128,6 @@ def _entries(folder: Path) -> set[str]:
     """Return what is in a folder, without hidden files."""
     try:
         return {name for name in os.listdir(folder) if not name.startswith(".")}
-    except FileNotFoundError:
-        return set()
     except OSError as error:
         raise FileError(
             f"{folder}: cannot be used ({error.strerror}); choose another folder."

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from hamflow._record_log import read_records
 from hamflow.errors import FileError, InputError
-from hamflow.evaluation.bootstrap import RESAMPLES, PairedDifference, paired_bootstrap
+from hamflow.evaluation.bootstrap import FEW, RESAMPLES, PairedDifference, paired_bootstrap
 from hamflow.evaluation.metrics import FlowMetrics
 from hamflow.evaluation.records import Evaluation, PairRecord
 
@@ -21,8 +21,6 @@ METRICS = (
     "seconds",
 )
 """What can be compared; of all of these, less is better."""
-FEW = 10
-"""With fewer pairs or groups than this, an interval is too narrow to be relied on."""
 
 # What describes the data and was not said is this; what says which pairs are taken is not here.
 _DATA = {"dataset": None, "pass": "clean", "split": "training", "photographs": None, "seed": None}
@@ -59,9 +57,14 @@ class Contrast:
         found = self.difference
         if found is None:
             return f"{self.method} and {self.baseline} have no pair on which both succeeded."
-        verb = "from" if found.verdict == "not distinguishable" else "than"
-        said = (
-            f"{self.method} is {found.verdict} {verb} {self.baseline}: {self.metric} differs by "
+        said = {
+            "better": f"{self.method} is better than {self.baseline}",
+            "worse": f"{self.method} is worse than {self.baseline}",
+            "not distinguishable": f"{self.method} is not distinguishable from {self.baseline}",
+            "too few to tell": f"{self.method} against {self.baseline}, too few to tell",
+        }[found.verdict]
+        said += (
+            f": {self.metric} differs by "
             f"{found.mean:+.4g}{_interval(found.low, found.high, '+.4g')}"
         )
         if not math.isnan(found.ratio):
@@ -181,6 +184,12 @@ def compare(
     names = list(dict.fromkeys(r.pair for one in evaluations for r in one.records))
     if clusters:
         check_groups(names)
+    for label, known in values.items():
+        if not known:
+            raise InputError(
+                f"{metric} is not known for {label} on any pair; compare another metric, or leave "
+                "it out."
+            )
     base = values[labels[0]]
     contrasts = []
     for label in labels[1:]:
@@ -226,14 +235,18 @@ def _check_data(first: Evaluation, other: Evaluation) -> None:
                     f"{first.label} and {other.label} were evaluated on different data: {key} was "
                     f"{values[0]} and {values[1]}; compare evaluations of the same."
                 )
-    pixels = {r.pair: r.metrics.pixels for r in first.done if r.metrics is not None}
+    marks = {record.pair: _mark(record) for record in first.done}
     for record in other.done:
-        assert record.metrics is not None
-        if pixels.get(record.pair, record.metrics.pixels) != record.metrics.pixels:
+        if marks.get(record.pair, _mark(record)) != _mark(record):
             raise InputError(
-                f"{first.label} and {other.label} were evaluated on different data: the true flow "
-                f"of {record.pair} is not the same; compare evaluations of the same."
+                f"{first.label} and {other.label} were evaluated on different data: the files of "
+                f"{record.pair} are not the same; compare evaluations of the same."
             )
+
+
+def _mark(record: PairRecord) -> tuple[str, int]:
+    assert record.metrics is not None
+    return record.data, record.metrics.pixels
 
 
 def read_evaluation(path: str | os.PathLike[str], label: str) -> Evaluation:
@@ -251,21 +264,16 @@ def read_evaluation(path: str | os.PathLike[str], label: str) -> Evaluation:
     FileError
         If it cannot be read, or is no such log.
     """
+    lines = read_records(Path(path), "evaluation")
     try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        raise FileError(f"{os.fspath(path)}: cannot be read ({error.strerror}).") from error
-    try:
-        # What follows the last end of a line was cut off.
-        lines = [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
-        settings: Mapping[str, Any] = dict(lines[0])
+        settings = lines[0]
         records = {line["pair"]: PairRecord.from_json(line) for line in lines[1:]}
         ordered = tuple(records[name] for name in settings["pairs"] if name in records)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise FileError(
-            f"{os.fspath(path)}: is not the log of an evaluation; name the folder of one."
+            f"{os.fspath(path)}: is not the log of an earlier evaluation; choose another place."
         ) from error
-    return Evaluation(label, dict(settings), ordered)
+    return Evaluation(label, settings, ordered)
 
 
 def _interval(low: float, high: float, form: str) -> str:

@@ -16,9 +16,10 @@ from hamflow._scale import enlarged_boxes, enlarged_smoothly, reduced
 from hamflow.config import PRESETS, preset_config
 from hamflow.crf import CrfConfig, solve
 from hamflow.descriptors import Model, load_model
+from hamflow.descriptors.model import shipped_file, shipped_models
 from hamflow.errors import InputError
 from hamflow.estimator import Estimator
-from hamflow.evaluation.peers import opencv_methods
+from hamflow.evaluation.peers import opencv_methods, opencv_version
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
 from hamflow.visualise import to_bytes
 from hamflow.window import Window, WindowLike
@@ -33,6 +34,7 @@ PEER = "opencv-"
 """How the names of OpenCV's methods begin."""
 
 _WINDOW = 128  # the paper's D
+_EVERY_RUN = ("last", "best")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +103,19 @@ class MethodConfig:
     @property
     def label(self) -> str:
         """A short name that also tells what is not as usual, fit for a table or a file."""
-        stem = Path(self.name).stem if self.name.endswith(".toml") else self.name
-        model = () if self.model is None else (Path(self.model).stem,)
-        return "-".join((stem, *model, *((f"scale{self.scale}",) if self.scale > 1 else ())))
+        parts = [self.stem]
+        if self.model is not None:
+            path = Path(self.model)
+            # Every training run calls its weights alike; its folder has the name.
+            parts.append(path.parent.name if path.stem in _EVERY_RUN else path.stem)
+        if self.scale > 1:
+            parts.append(f"scale{self.scale}")
+        return "-".join(part for part in parts if part)
+
+    @property
+    def stem(self) -> str:
+        """The name; of a file, without its folder and suffix."""
+        return Path(self.name).stem if self.name.endswith(".toml") else self.name
 
 
 def method_names() -> list[str]:
@@ -150,7 +162,7 @@ class Method:
         self.config = MethodConfig(config) if isinstance(config, str) else config
         self._run, own = _prepared(self.config)
         self.settings: dict[str, Any] = {
-            "method": self.config.name,
+            "method": self.config.stem,
             "scale": self.config.scale,
             **own,
         }
@@ -200,7 +212,7 @@ def _prepared(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate],
                 f"There is no method {config.name!r}; of OpenCV's, there are "
                 f"{', '.join(sorted(peers))}."
             )
-        return peers[config.name], {}
+        return peers[config.name], {"opencv": opencv_version()}
     if config.name not in PRESETS and not config.name.endswith(".toml"):
         raise InputError(
             f"There is no method {config.name!r}; choose one of {', '.join(method_names())}, or "
@@ -252,7 +264,7 @@ def _joint(
 
 def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     def estimate(method: Callable[..., Any]) -> Callable[[Image, Image], Estimate]:
-        return lambda first, second: Estimate(method(to_bytes(first), to_bytes(second)))
+        return lambda first, second: Estimate(method(_colour(first), _colour(second)))
 
     return {
         PEER + name.split()[0].lower(): estimate(method)
@@ -260,11 +272,17 @@ def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     }
 
 
+def _colour(image: Image) -> NDArray[np.uint8]:
+    pixels = to_bytes(image)
+    return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
+
+
 def _identity(model: str | os.PathLike[str]) -> str:
-    """Name a model so that another file of the same name is told from it."""
-    path = Path(model)
-    if not path.is_file():
-        return os.fspath(model)
+    """Name a model so that others of the same name are told from it."""
+    name = os.fspath(model)
+    if name == "pairs":
+        return name
+    path = shipped_file(name) if name in shipped_models() else Path(name)
     return f"{path.name} sha256:{sha256(path.read_bytes()).hexdigest()[:16]}"
 
 

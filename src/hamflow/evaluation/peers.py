@@ -60,3 +60,10 @@ def opencv_methods() -> dict[str, Method]:
         "SparseToDense": grey(cv2.optflow.createOptFlow_SparseToDense),
         "RLOF RIC": colour(rlof),
     }
+
+
+def opencv_version() -> str:
+    """Return the version of OpenCV that is installed."""
+    import cv2  # noqa: PLC0415  (an extra)
+
+    return str(cv2.__version__)

@@ -63,6 +63,12 @@ class PairRecord:
     curve: tuple[float, ...] = ()
     oracle: tuple[float, ...] = ()
 
+    @property
+    def epe(self) -> float:
+        """The endpoint error over all pixels, of a pair on which the method did not fail."""
+        assert self.metrics is not None
+        return self.metrics.epe_all
+
     def as_row(self) -> dict[str, Any]:
         """Return the columns of the CSV, always the same in the same order."""
         blank = dict.fromkeys(_METRICS)
@@ -138,6 +144,8 @@ class Evaluation:
         """Return a sentence if occlusions are not known on all pairs; None if they are."""
         if self.masked == len(self.done):
             return None
+        if not self.masked:
+            return "Occlusions are not known: there is no noc, occ and d."
         return (
             f"Occlusions are known for {self.masked} of {len(self.done)} pairs: noc, occ and d are "
             "of these."
@@ -166,7 +174,8 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]]) -> N
     writer.writeheader()
     writer.writerows(rows)
     with atomic_write(path) as file:
-        file.write(text.getvalue().encode())
+        # Names of files need not be proper Unicode.
+        file.write(text.getvalue().encode(errors="surrogateescape"))
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:
@@ -178,11 +187,11 @@ def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         If it cannot be read, or is not a table.
     """
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
             rows = list(csv.DictReader(file, strict=True))
     except OSError as error:
         raise FileError(f"{os.fspath(path)}: cannot be read ({error.strerror}).") from error
-    except (csv.Error, UnicodeDecodeError) as error:
+    except csv.Error as error:
         raise FileError(f"{os.fspath(path)}: is not a table (CSV).") from error
     if not rows or any(None in row or None in row.values() for row in rows):
         raise FileError(f"{os.fspath(path)}: is not a table (CSV) with a row for each pair.")

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 import hamflow
-from hamflow.errors import HamflowError, InputError
+from hamflow.errors import InputError
 from hamflow.evaluation._charts import MOST, charts
 from hamflow.evaluation._columns import BY_NAME, COLUMNS, GROUPS, Column
 from hamflow.evaluation._pictures import OCCLUSION, Panel, css, error_scale, panels, wheel
 from hamflow.evaluation.methods import Method
 from hamflow.evaluation.records import Evaluation, PairRecord
-from hamflow.evaluation.runner import Pair, Progress, pair_names
+from hamflow.evaluation.runner import Pair, Progress, attempt, pair_names
 from hamflow.flow import endpoint_error
 from hamflow.io._atomic import atomic_write
 
@@ -131,12 +131,12 @@ def write_report(
         [(title, [cards[record.pair] for record in records]) for title, records in sections],
     )
     with atomic_write(path) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors="replace"))  # names of files need not be proper Unicode
 
 
 def _shown(evaluation: Evaluation, pictures: int) -> list[tuple[str, list[PairRecord]]]:
     """Return which pairs to show under which heading, each of them once."""
-    ordered = sorted(evaluation.done, key=_epe, reverse=True)
+    ordered = sorted(evaluation.done, key=lambda record: record.epe, reverse=True)
     if not pictures or not ordered:
         return []
     if len(ordered) <= 2 * pictures:
@@ -145,24 +145,13 @@ def _shown(evaluation: Evaluation, pictures: int) -> list[tuple[str, list[PairRe
     return [("The worst pairs", ordered[:pictures]), ("The best pairs", best)]
 
 
-def _epe(record: PairRecord) -> float:
-    assert record.metrics is not None  # those of `Evaluation.done` have them
-    return record.metrics.epe_all
-
-
 def _card(record: PairRecord, pair: Pair, method: Method) -> _Card:
-    try:
-        estimate = method(pair.image0, pair.image1)
-        reason = "" if np.isfinite(estimate.flow).all() else "undefined flow"
-    except (HamflowError, MemoryError, OSError):
-        raise
-    except Exception as trouble:  # as in the runner: OpenCV's own
-        reason = " ".join(str(trouble).split()) or type(trouble).__name__
-    if reason:
-        return _Card(record, (), (f"No pictures: the method failed when run again ({reason}).",))
+    estimate = attempt(record.pair, method, pair.image0, pair.image1)
+    if isinstance(estimate, str):
+        return _Card(record, (), (f"No pictures: the method failed when run again ({estimate}).",))
     found, notes = panels(pair, estimate)
     again = float(np.nanmean(endpoint_error(estimate.flow, pair.flow), dtype=np.float64))
-    if not math.isclose(again, _epe(record), rel_tol=_ALIKE, abs_tol=_ALIKE):
+    if not math.isclose(again, record.epe, rel_tol=_ALIKE, abs_tol=_ALIKE):
         notes.append(
             f"Run again for these pictures, the method has an EPE of {again:.3f} px: they do not "
             "show the flow that was measured."
@@ -202,7 +191,7 @@ def _page(
         settings=_settings(evaluation),
         tiles=_tiles(evaluation),
         summary=_summary(evaluations),
-        caption=_caption(evaluation),
+        caption=evaluation.occlusion_note() or "",
         columns=columns,
         groups=GROUPS,
         table=_table(evaluation, columns, anchors),
@@ -291,19 +280,6 @@ def _best(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> dict[Col
         known = [row[column.name] for row in rows if row.get(column.name) is not None]
         found[column] = {column.best(known)} if len(known) > 1 else set()
     return found
-
-
-def _caption(evaluation: Evaluation) -> str:
-    done = [record.metrics for record in evaluation.done if record.metrics is not None]
-    known = sum(metrics.pixels_noc + metrics.pixels_occ > 0 for metrics in done)
-    if known == len(done):
-        return ""
-    if not known:
-        return "Occlusions are not known: noc, occ and the distances to their boundaries are empty."
-    return (
-        f"Occlusions are known for {known} of {len(done)} pairs: noc, occ and the distances to "
-        "their boundaries are of these."
-    )
 
 
 def _pair_columns(evaluation: Evaluation) -> list[Column]:

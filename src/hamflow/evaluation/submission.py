@@ -27,27 +27,32 @@ from __future__ import annotations
 import math
 import os
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 import hamflow
 from hamflow.datasets import FlowPair
 from hamflow.datasets._listing import check_choice
-from hamflow.errors import FileError, HamflowError, InputError
-from hamflow.evaluation._benchmarks import Benchmark, find_benchmark
+from hamflow.errors import FileError, InputError
+from hamflow.evaluation._benchmarks import (
+    Benchmark,
+    archive_fault,
+    digest,
+    find_benchmark,
+    pack,
+)
 from hamflow.evaluation._submission_record import (
     RECORD,
     Done,
     SubmissionRecord,
     known_files,
 )
+from hamflow.evaluation.fingerprint import fingerprints
 from hamflow.evaluation.methods import Method
-from hamflow.io._atomic import atomic_write, make_folder
+from hamflow.evaluation.runner import attempt
+from hamflow.io._atomic import check_writable, make_folder
+from hamflow.io._lock import locked
 
 Progress = Callable[[str, int, int], None]
 
@@ -69,12 +74,15 @@ class Verification:
         Files that should not; hidden ones do not count.
     damaged : tuple of str
         Files that are not as they should be, each with a colon and what is wrong.
+    official : int
+        How many files the server wants.
     """
 
     good: int
-    missing: tuple[str, ...] = ()
-    surplus: tuple[str, ...] = ()
-    damaged: tuple[str, ...] = ()
+    missing: tuple[str, ...]
+    surplus: tuple[str, ...]
+    damaged: tuple[str, ...]
+    official: int
 
     @property
     def faults(self) -> str:
@@ -149,8 +157,8 @@ def submit(
     passes : sequence of "clean" and "final", optional
         Of Sintel; both by default, as the server wants.
     resume : bool
-        Keep the files that an earlier run with the same settings wrote and recorded, if they are
-        good.
+        Keep the files that an earlier run with the same settings and frames wrote and recorded, if
+        they are good.
     progress : callable
         Called with the name of the next file, the number of files that are done, and of all.
 
@@ -164,19 +172,35 @@ def submit(
     InputError
         If there is no such benchmark, or the method fails on a pair.
     FileError
-        If a file cannot be read or written, the folder holds something else, or the verification
-        finds a fault. The folder can be resumed.
+        If a file cannot be read or written, the folder holds something else, another run is at
+        work there, or the verification finds a fault. The folder can be resumed.
     """
     target, place = find_benchmark(benchmark), Path(folder)
-    folders = _folders(target, passes)
-    pairs = target.files(root, folders)
+    pairs = target.files(root, _folders(target, passes))
+    make_folder(place)
+    check_writable(place / RECORD)
+    with locked(place, "submission"):
+        return _submit(target, place, pairs, method, resume=resume, progress=progress)
+
+
+def _submit(
+    target: Benchmark,
+    place: Path,
+    pairs: dict[str, FlowPair],
+    method: Method,
+    *,
+    resume: bool,
+    progress: Progress,
+) -> Submission:
     settings = {"hamflow": hamflow.__version__, "benchmark": target.name, **method.settings}
     record = SubmissionRecord(place, settings, resume=resume)
-    # Whatever happens from here on, nobody shall upload an archive of other files.
-    (place / ARCHIVE).unlink(missing_ok=True)
+    _refuse_other_data(place, pairs, record.done)
+    if target.archive is not None:
+        # Whatever happens from here on, nobody shall upload an archive of other files.
+        _remove(place / ARCHIVE)
     computed = 0
     for number, (file, pair) in enumerate(pairs.items()):
-        if file in record.done and not _fault(target, place / file, record.done[file]):
+        if file in record.done and not _fault(target, place / file, pair, record.done[file]):
             continue
         progress(file, number, len(pairs))
         record.add(file, _compute(target, place / file, pair, method))
@@ -189,17 +213,17 @@ def submit(
             f"{place}: is not ready for upload, with {found.faults}; remove what does not belong "
             "there and resume the submission."
         )
-    done = [record.done[file] for file in pairs]
-    archive = None if target.archive is None else _pack(place, list(pairs), target.archive)
+    done = {file: record.done[file] for file in pairs}
+    archive = None if target.archive is None else _pack(target, place, done)
     return Submission(
         benchmark=target.name,
-        folders=folders,
+        folders=tuple(dict.fromkeys(file.split("/", 1)[0] for file in pairs)),
         computed=computed,
         known=len(pairs) - computed,
-        seconds=math.fsum(entry.seconds for entry in done) / len(done),
-        invalid=sum(entry.invalid for entry in done),
-        invalid_files=sum(entry.invalid > 0 for entry in done),
-        official=target.official * len(folders),
+        seconds=math.fsum(entry.seconds for entry in done.values()) / len(done),
+        invalid=sum(entry.invalid for entry in done.values()),
+        invalid_files=sum(entry.invalid > 0 for entry in done.values()),
+        official=found.official,
         archive=archive,
     )
 
@@ -221,7 +245,8 @@ def verify_submission(
     Returns
     -------
     Verification
-        What is there, and what is wrong: names, sizes, flow that is unknown or not finite.
+        What is there, and what is wrong: names, sizes, flow that is unknown or not finite, files
+        that were changed or are of other frames, and an archive that does not hold these files.
 
     Raises
     ------
@@ -232,7 +257,11 @@ def verify_submission(
     """
     target, place = find_benchmark(benchmark), Path(folder)
     pairs = target.files(root, _folders(target, passes))
-    return _verify(target, place, pairs, known_files(place))
+    done = known_files(place)
+    found = _verify(target, place, pairs, done)
+    return _verify_archive(
+        target, place, found, _packed(target, {file: done[file] for file in pairs if file in done})
+    )
 
 
 def _folders(target: Benchmark, passes: Sequence[str] | None) -> tuple[str, ...]:
@@ -247,56 +276,83 @@ def _folders(target: Benchmark, passes: Sequence[str] | None) -> tuple[str, ...]
     return tuple(dict.fromkeys(passes))
 
 
+def _refuse_other_data(place: Path, pairs: dict[str, FlowPair], done: dict[str, Done]) -> None:
+    for file, pair in pairs.items():
+        if file in done and done[file].data != _mark(pair):
+            raise FileError(
+                f"{place}: {file} was computed from other frames than those in "
+                f"{pair.image0_path.parent}; use the same data, or choose another folder."
+            )
+
+
+def _remove(archive: Path) -> None:
+    try:
+        archive.unlink(missing_ok=True)
+    except OSError as error:
+        why = "is a folder" if archive.is_dir() else f"cannot be removed ({error.strerror})"
+        raise FileError(
+            f"{archive}: {why}, but the archive for the upload goes there; move it away."
+        ) from error
+
+
 def _compute(target: Benchmark, path: Path, pair: FlowPair, method: Method) -> Done:
     """Write one file."""
-    # Read here, so that the time is that of the method.
-    image0, image1 = pair.image0, pair.image1
+    mark = _mark(pair)
+    # Read here, so that the time is that of the method; and from a copy, because a pair keeps the
+    # frames that it has read, which would be all of them in the end.
+    frames = replace(pair)
+    image0, image1 = frames.image0, frames.image1
     started = time.perf_counter()
-    flow = _estimate(method, image0, image1, pair.name)
+    estimate = attempt(pair.name, method, image0, image1)
     seconds = time.perf_counter() - started
-    make_folder(path.parent)
-    invalid = target.write(path, flow)
-    height, width = image0.shape[:2]
-    return Done(seconds, width, height, invalid)
-
-
-def _estimate(
-    method: Method, image0: NDArray[np.generic], image1: NDArray[np.generic], name: str
-) -> NDArray[np.float32]:
-    try:
-        flow = method(image0, image1).flow
-        trouble = "" if np.isfinite(flow).all() else "undefined flow"
-    except (HamflowError, MemoryError, OSError):
-        raise
-    except Exception as error:  # OpenCV's methods give up with exceptions of their own
-        trouble = " ".join(str(error).split()) or type(error).__name__
-    if trouble:
+    if isinstance(estimate, str):
         raise InputError(
-            f"{method.label} failed on the pair {name} ({trouble}); a submission needs all pairs, "
-            "so choose another method."
+            f"{method.label} failed on the pair {pair.name} ({estimate}); a submission needs all "
+            "pairs, so choose another method."
         )
-    return flow
+    make_folder(path.parent)
+    invalid = target.write(path, estimate.flow)
+    return Done(seconds, invalid, mark, digest(path))
+
+
+def _mark(pair: FlowPair) -> str:
+    return fingerprints([pair])(0)
 
 
 def _verify(
-    target: Benchmark, place: Path, files: Iterable[str], done: dict[str, Done]
+    target: Benchmark, place: Path, pairs: dict[str, FlowPair], done: dict[str, Done]
 ) -> Verification:
-    expected = set(files)
-    there = _files_below(place, {file.split("/", 1)[0] for file in expected})
+    expected = set(pairs)
+    folders = {file.split("/", 1)[0] for file in expected}
+    there = _files_below(place, folders)
     # Another pass may be complete or not; the names at the top are all known.
-    strange = set(os.listdir(place)) - {RECORD, ARCHIVE, *target.folders}
+    known = {RECORD, *target.folders, *(() if target.archive is None else (ARCHIVE,))}
+    strange = set(os.listdir(place)) - known
     surplus = (there - expected) | {name for name in strange if not name.startswith(".")}
     damaged = []
     for file in sorted(expected & there):
-        fault = _fault(target, place / file, done.get(file))
+        fault = _fault(target, place / file, pairs[file], done.get(file))
         if fault:
             damaged.append(f"{file}: {fault}")
     return Verification(
-        len(expected & there) - len(damaged),
-        tuple(sorted(expected - there)),
-        tuple(sorted(surplus)),
-        tuple(damaged),
+        good=len(expected & there) - len(damaged),
+        missing=tuple(sorted(expected - there)),
+        surplus=tuple(sorted(surplus)),
+        damaged=tuple(damaged),
+        official=target.official * len(folders),
     )
+
+
+def _verify_archive(
+    target: Benchmark, place: Path, found: Verification, digests: dict[str, str]
+) -> Verification:
+    """Add what is wrong with the archive, which is what will be uploaded."""
+    if target.archive is None:
+        return found
+    if not (place / ARCHIVE).exists():
+        return replace(found, missing=(*found.missing, ARCHIVE))
+    fault = archive_fault(place / ARCHIVE, digests)
+    return replace(found, damaged=(*found.damaged, f"{ARCHIVE}: {fault}")) if fault else found
 
 
 def _files_below(place: Path, folders: Iterable[str]) -> set[str]:
@@ -309,36 +365,27 @@ def _files_below(place: Path, folders: Iterable[str]) -> set[str]:
     return found
 
 
-def _fault(target: Benchmark, path: Path, done: Done | None) -> str:
-    """Read a file back; return what is wrong with it, or ""."""
+def _fault(target: Benchmark, path: Path, pair: FlowPair, done: Done | None) -> str:
+    """Return what is wrong with a file, or ""."""
     if done is None:
         return "was not made by this submission"
-    try:
-        flow = target.read(path)
-    except FileError as error:
-        return str(error).removeprefix(f"{path}: ").removesuffix(".")
-    height, width = flow.shape[:2]
-    if (width, height) != (done.width, done.height):
-        return f"has {width} × {height} pixels, not {done.width} × {done.height}"
-    # The readers have NaN for what is invalid, unknown, not finite or too large.
-    unknown = int(np.isnan(flow).any(axis=2).sum())
-    if unknown != done.invalid:
-        return f"has no flow at {unknown} pixels, not {done.invalid}"
-    return ""
+    fault = target.fault(path, pair, done.invalid)
+    if fault:
+        return fault
+    if done.data != _mark(pair):
+        return "was computed from other frames"
+    return "" if done.sha256 == digest(path) else "was changed after it was written"
 
 
-def _pack(place: Path, files: Sequence[str], prefix: str) -> Path:
+def _pack(target: Benchmark, place: Path, done: dict[str, Done]) -> Path:
     """Write the archive for the upload, and read it back."""
     path = place / ARCHIVE
-    names = {file: prefix + file.rpartition("/")[2] for file in files}
-    with atomic_write(path) as target, zipfile.ZipFile(target, "w") as archive:
-        for file, name in names.items():
-            # The date of the files says nothing, and the same files make the same archive.
-            entry = zipfile.ZipInfo(name)
-            entry.external_attr = 0o644 << 16
-            # Stored: PNG is compressed already.
-            archive.writestr(entry, (place / file).read_bytes())
-    with zipfile.ZipFile(path) as archive:
-        if archive.namelist() != list(names.values()) or archive.testzip() is not None:
-            raise FileError(f"{path}: cannot be read back; check the disk.")
+    pack(path, {target.packed_name(file): place / file for file in done})
+    fault = archive_fault(path, _packed(target, done))
+    if fault:
+        raise FileError(f"{path}: {fault}; check the disk.")
     return path
+
+
+def _packed(target: Benchmark, done: dict[str, Done]) -> dict[str, str]:
+    return {target.packed_name(file): entry.sha256 for file, entry in done.items()}

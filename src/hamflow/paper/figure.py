@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation import Method, MethodConfig
 from hamflow.flow import endpoint_error
-from hamflow.paper.table1 import WEIGHTS
+from hamflow.paper.table1 import WEIGHTS, check_evaluation
 from hamflow.visualise import typical_length
 
 Flow = NDArray[np.float32]
@@ -138,57 +138,96 @@ def find_networks(
     return {name: found[name] for name in matchings}
 
 
-def steps(networks: Mapping[Matching, str]) -> int:
-    """Return how often `estimate_panels` reports progress."""
-    return 2 * len(networks)
+def prepare_methods(
+    networks: Mapping[Matching, str], *, d: int = 128, scale: int = 1
+) -> dict[tuple[str, Matching], Method]:
+    """Return what computes the flows of the figure: the local models, then the joint ones.
+
+    All of them before the first is used: a network that cannot be loaded must not show after
+    minutes of work.
+
+    Parameters
+    ----------
+    networks : mapping
+        As `find_networks` returns it.
+    d : int
+        Side of the square window, in pixels of the reduced frames.
+    scale : int
+        Frames are reduced by this factor; the flows are of full size.
+
+    Returns
+    -------
+    dict
+        Methods by the kind and the matching of their panels.
+
+    Raises
+    ------
+    InputError
+        If d or scale are out of range, or there is no such network.
+    FileError
+        If the file of a network cannot be used.
+    """
+    check_evaluation(d, scale, ("--d", "--scale"))
+    kinds: list[tuple[str, Matching]] = [
+        *(("WTA", name) for name in networks),
+        *((f"CRF {_JOINT[name]}", name) for name in networks),
+    ]
+    return {
+        (kind, name): Method(
+            MethodConfig(_method(kind, name), model=networks[name], window=d, scale=scale)
+        )
+        for kind, name in kinds
+    }
+
+
+def check_pair(
+    image0: NDArray[Any], image1: NDArray[Any], truth: Flow | None = None, *, scale: int = 1
+) -> None:
+    """Raise an InputError if no figure can be made of two frames.
+
+    That is if the sizes of frames and truth differ, the frames are too small to be reduced, or the
+    truth is unknown everywhere.
+    """
+    _check_sizes({"SECOND": image1, "--truth": truth}, image0)
+    if min(image0.shape[:2]) < scale:
+        raise InputError(
+            f"Frames of {image0.shape[1]}×{image0.shape[0]} pixels cannot be reduced {scale} "
+            "times; choose a smaller --scale."
+        )
+    if truth is not None and np.isnan(truth).any(axis=2).all():
+        raise InputError("The true flow is unknown everywhere; leave --truth out.")
 
 
 def estimate_panels(
     image0: NDArray[Any],
     image1: NDArray[Any],
-    networks: Mapping[Matching, str],
+    methods: Mapping[tuple[str, Matching], Method],
     *,
     truth: Flow | None = None,
-    d: int = 128,
-    scale: int = 1,
     progress: Progress = lambda _: None,
 ) -> list[Panel]:
-    """Compute the flows of the figure: the local models, then the joint ones.
+    """Compute the flows of the figure.
 
     Parameters
     ----------
     image0, image1 : arrays
         The frames.
-    networks : mapping
-        As `find_networks` returns it.
+    methods : mapping
+        As `prepare_methods` returns it.
     truth : (H, W, 2) array, optional
         The true flow, for the errors.
-    d : int
-        Side of the square window, in pixels of the reduced frames.
-    scale : int
-        Frames are reduced by this factor; the flows are of full size.
     progress : callable
-        Told the name of each step as it begins.
+        Told the name of each step as it begins, one for each method.
 
     Raises
     ------
     InputError
-        If the sizes of frames and truth differ, or the truth is unknown everywhere.
+        If no figure can be made of these frames; see `check_pair`.
     """
-    _check_sizes({"SECOND": image1, "--truth": truth}, image0)
-    if truth is not None and np.isnan(truth).any(axis=2).all():
-        raise InputError("The true flow is unknown everywhere; leave --truth out.")
-    kinds: list[tuple[str, Matching]] = [
-        *(("WTA", name) for name in networks),
-        *((f"CRF {_JOINT[name]}", name) for name in networks),
-    ]
-    # All of them first: a network that cannot be loaded must not show after minutes of work.
-    methods = [
-        Method(MethodConfig(_method(kind, name), model=networks[name], window=d, scale=scale))
-        for kind, name in kinds
-    ]
+    for method in methods.values():
+        check_pair(image0, image1, truth, scale=method.config.scale)
     panels = []
-    for (kind, name), method in zip(kinds, methods, strict=True):
+    for (kind, name), method in methods.items():
         progress(f"{name}: {kind}")
         flow = method(image0, image1).flow
         error = None if truth is None else float(np.nanmean(endpoint_error(flow, truth)))

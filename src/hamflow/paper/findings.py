@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hamflow.paper.table1 import Network
+from hamflow.paper.table1 import TITLES, Network
 
 Errors = dict[str, float | None]
 """Endpoint errors over visible (noc) and over all pixels; None if unknown."""
 Table = dict[Network, dict[str, Errors]]
 
 _CLOSE = 1.25  # the paper calls 1.17 and 1.19 "similarly"
-_TITLES = {"trained": "as trained", "qq": "QQ", "crf_f": "CRF F", "crf_q": "CRF Q"}
 _LEVEL = 1.1  # its joint models lie within 1.12 of each other
 
 
@@ -58,8 +57,37 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+def known_over(table: Table) -> str:
+    """Return over which pixels to compare: noc, or all if occlusions are known nowhere."""
+    cells = (cell for columns in table.values() for cell in columns.values())
+    return "noc" if any(cell["noc"] is not None for cell in cells) else "all"
+
+
+def shown(errors: Errors | tuple[float, float] | None) -> str:
+    """Return errors as the paper prints them, noc (all), with a dash for what is not known.
+
+    Parameters
+    ----------
+    errors : dict, tuple or None
+        As `table_of` returns them, or as `hamflow.paper.published.TABLE1` has them.
+    """
+    if errors is None:
+        return "–"
+    pair = errors if isinstance(errors, tuple) else (errors["noc"], errors["all"])
+    noc, everything = ("–" if error is None else f"{error:.2f}" for error in pair)
+    return f"{noc} ({everything})"
+
+
 def findings(table: Table, over: str = "noc") -> list[Finding]:
-    """Return which of the paper's findings hold, as far as the networks are there."""
+    """Return which of the paper's findings hold, as far as the networks are there.
+
+    Parameters
+    ----------
+    table : dict
+        As `table_of` returns it.
+    over : "noc" or "all"
+        Whose errors count; see `known_over`.
+    """
     errors = {
         (network, column): cell[over]
         for network, columns in table.items()
@@ -124,7 +152,7 @@ def _within(
         return None
     figures = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
     holds = all(limits[0] < ratio < limits[1] for ratio in ratios.values())
-    one, other_name = (_TITLES[column] for column in columns)
+    one, other_name = (TITLES[column] for column in columns)
     return Finding(statement, holds, f"{one} / {other_name}: {figures}")
 
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hamflow._tables import build, config_of_file
 from hamflow.crf import CrfConfig
+from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation
 from hamflow.evaluation.runner import Pair, Progress, evaluate
 from hamflow.learning.config import TrainConfig
+from hamflow.paper.logs import check_logs
+from hamflow.window import MAX_LABELS
 
-COLUMNS = ("trained", "qq", "crf_f", "crf_q")
-"""The local model as trained and with bits; the joint model with floats and with bits."""
+TITLES = {"trained": "WTA as trained", "qq": "WTA QQ", "crf_f": "CRF F", "crf_q": "CRF Q"}
+"""The columns: the local model as trained and with bits, the joint model with floats and bits."""
+COLUMNS = tuple(TITLES)
+BITS = 64
+"""Components of a descriptor, of which each is a bit: all networks are evaluated with bits, too."""
 WEIGHTS = "last.safetensors"
 """File with the weights in the folder of a network: of its last step, not of its best one."""
 
@@ -64,14 +70,38 @@ class Table1Config:
         D, at that scale.
     evaluation : EvaluationConfig
         Pairs of the data set to evaluate on.
-    training : TrainConfig
-        What all networks have in common.
+    training : TrainConfig or None
+        What all networks have in common; None for the defaults.
     """
 
     scale: int = 2
     window: int = 128
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    training: TrainConfig = field(default_factory=TrainConfig)
+    training: TrainConfig | None = None
+
+    def __post_init__(self) -> None:
+        # Here, because the evaluation begins after hours of training.
+        check_evaluation(self.window, self.scale)
+        if self.training is not None and self.training.network.m != BITS:
+            raise InputError(
+                f"training.network.m must be {BITS}, but is {self.training.network.m}: all "
+                "networks are evaluated with bits, too."
+            )
+
+    def training_of(self, network: Network) -> TrainConfig:
+        """Return how a network is trained: as all of them, but for what sets it apart."""
+        common = TrainConfig() if self.training is None else self.training
+        # What else the network has (m, channels) is common, too.
+        architecture: Architecture = replace(common.network, layers=network.layers)
+        return replace(common, network=architecture, model=network.train)  # type: ignore[arg-type]
+
+
+def check_evaluation(window: int, scale: int, names: tuple[str, str] = ("window", "scale")) -> None:
+    """Raise an InputError if nothing can be evaluated with a D or a factor, by their names."""
+    if type(window) is not int or window % 2 or not 2 <= window <= MAX_LABELS:
+        raise InputError(f"{names[0]} must be even, from 2 to {MAX_LABELS}, but is {window}.")
+    if type(scale) is not int or scale < 1:
+        raise InputError(f"{names[1]} must be a whole number, at least 1, but is {scale}.")
 
 
 def read_table1_config(
@@ -114,6 +144,13 @@ def parse_network(name: str) -> Network:
     if train not in ("ff", "fq", "qq") or layers not in ("5", "7", "9"):
         raise InputError(f"There is no network {name!r}; name them as ff-5, fq-7 or qq-9.")
     return Network(train, int(layers))
+
+
+def parse_networks(names: Sequence[str]) -> list[Network]:
+    """Return the networks of some names, of which there must be one or more, each once."""
+    if not names or len(set(names)) != len(names):
+        raise InputError("--networks must name one or more networks, as in fq-7, each once.")
+    return [parse_network(name) for name in names]
 
 
 def columns_of(network: Network) -> tuple[str, ...]:
@@ -175,21 +212,42 @@ def run(
     -------
     dict
         An evaluation for each network and each column that it has.
+
+    Raises
+    ------
+    HamflowError
+        If there are logs that `resume` does not ask to keep, or a file cannot be used.
     """
     crf = CrfConfig.paper() if crf is None else crf
+    files = {} if logs is None else logs_of(weights, logs)
+    check_logs(files.values(), resume=resume)
     found = {}
     for network, column in cells(weights):
+        # One after the other: a model keeps the memory that it once needed.
         method = Method(method_of(network, column, weights[network], config, crf))
-        name = f"{network.name}-{column.replace('_', '-')}"
         found[network, column] = evaluate(
             pairs,
             method,
             data=data,
-            log=None if logs is None else logs / f"{name}.jsonl",
+            log=files.get((network, column)),
             resume=resume,
-            progress=progress(name),
+            progress=progress(_name(network, column)),
         )
     return found
+
+
+def logs_of(
+    networks: Mapping[Network, Any] | Sequence[Network], folder: Path
+) -> dict[tuple[Network, str], Path]:
+    """Return the log of each network and column in a folder."""
+    return {
+        (network, column): folder / f"{_name(network, column)}.jsonl"
+        for network, column in cells(networks)
+    }
+
+
+def _name(network: Network, column: str) -> str:
+    return f"{network.name}-{column.replace('_', '-')}"
 
 
 def cells(networks: Mapping[Network, Any] | Sequence[Network]) -> Iterator[tuple[Network, str]]:

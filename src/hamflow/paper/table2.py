@@ -17,6 +17,7 @@ from hamflow.bench.kernels import Problem
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import demo_scene
 from hamflow.descriptors import Model, load_model
+from hamflow.errors import InputError
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
 from hamflow.paper.published import (
     CRF_SCHEDULE,
@@ -35,6 +36,7 @@ COLUMNS = ("features", "wta", "full")
 """Feature extraction of one frame, the local model, and the joint model."""
 FLOAT_BYTES = 4
 THIRD = 3
+_SMALLEST = 32  # pixels of a side that `demo_scene` renders
 _MULTIPLE = 8  # of labels, as all benchmarks of the kernels have them
 _RATES = ("multiply_adds", "float_entries", "bit_entries")
 _PEAKS = ("min_projection", "fused_multiply_add")
@@ -83,6 +85,14 @@ def rows(d: int) -> tuple[Row, ...]:
 def third_of(d: int) -> int:
     """Return the D that looks as far at 1/3 resolution, rounded up to a multiple of 8."""
     return _MULTIPLE * math.ceil(d / (THIRD * _MULTIPLE))
+
+
+def check_scene(width: int, height: int) -> None:
+    """Raise an InputError at once if no scene of this size can be rendered."""
+    if min(width, height) < _SMALLEST:
+        raise InputError(
+            f"The width and height must be at least {_SMALLEST}, but are {width} and {height}."
+        )
 
 
 def full_bytes(width: int, height: int, d: int) -> int:

@@ -12,6 +12,7 @@ from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation
 from hamflow.evaluation.runner import Pair, Progress, evaluate
+from hamflow.paper.logs import check_logs
 from hamflow.paper.published import COMPARISON
 
 UNREFINED = "-unrefined"
@@ -54,10 +55,7 @@ def method_of(name: str) -> Method:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"{name}.toml")
         file.write_text(f'preset = "{preset}"\n{_OFF}', encoding="utf-8")
-        method = Method(MethodConfig(str(file)))
-    # Where the file was does not change the flow, and must not keep a log from being continued.
-    method.settings["method"] = name
-    return method
+        return Method(MethodConfig(str(file)))
 
 
 def run(
@@ -95,23 +93,33 @@ def run(
     ------
     InputError
         If there is no such preset, or two have one name.
+    FileError
+        If there are logs that `resume` does not ask to keep, or a file cannot be used.
     """
     # All of them first: a wrong name must not show after hours.
     methods = [method_of(name) for name in presets]
     labels = [method.label for method in methods]
     if not labels or len(set(labels)) != len(labels):
         raise InputError("--presets must name one or more presets, each once.")
+    files = {} if logs is None else logs_of(presets, logs)
+    check_logs(files.values(), resume=resume)
     return {
         method.label: evaluate(
             pairs,
             method,
             data=data,
-            log=None if logs is None else logs / f"{method.label}.jsonl",
+            log=files.get(method.label),
             resume=resume,
             progress=progress(method.label),
         )
         for method in methods
     }
+
+
+def logs_of(presets: Sequence[str], folder: Path) -> dict[str, Path]:
+    """Return the log of each method in a folder, by the labels of the methods."""
+    labels = (MethodConfig(name).label for name in presets)
+    return {label: folder / f"{label}.jsonl" for label in labels}
 
 
 def rows(found: Mapping[str, Evaluation], where: str) -> list[dict[str, Any]]:
@@ -153,15 +161,7 @@ def rows(found: Mapping[str, Evaluation], where: str) -> list[dict[str, Any]]:
 
 def notes(found: Mapping[str, Evaluation]) -> list[str]:
     """Return what is to be known about the rows, in sentences."""
-    # The same pairs for all methods, but a method may have failed on some.
-    known = {
-        record.pair: record.metrics.pixels_noc > 0
-        for evaluation in found.values()
-        for record in evaluation.records
-        if record.metrics is not None
-    }
-    said = [NOTE]
-    if not all(known.values()):
-        count = sum(known.values())
-        said.append(f"Occlusions are known for {count} of {len(known)} pairs: noc is of these.")
-    return said
+    # The same pairs for all methods; where one failed on some, another says more.
+    most = max(found.values(), key=lambda evaluation: len(evaluation.done))
+    known = most.occlusion_note()
+    return [NOTE] if known is None else [NOTE, known]
