@@ -59,6 +59,7 @@ def page(folder: Path = RESULTS) -> str:
         *(_table1(folder, name, manifest) for name in _TABLE1_SETS),
         _table2(folder, manifest),
         _table3(folder, manifest),
+        manifest["figure"],
     ]
     return "\n\n".join(parts) + "\n"
 
