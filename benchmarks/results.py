@@ -78,13 +78,13 @@ def _evaluation(folder: Path, entry: Mapping[str, Any]) -> str:
     tables = {
         method: read_csv(folder / f"{entry['name']}-{method}.csv") for method in entry["methods"]
     }
-    header = ["method", *(title for title, _ in _METRICS.values()), "AUSE", "seconds", "GB"]
-    rows = [[f"`{method}`", *_summary(table)] for method, table in tables.items()]
-    means = [[f"`{method}`", *_image_means(table)] for method, table in tables.items()]
     first = entry["methods"][0]
+    header = ["method", *(title for title, _ in _METRICS.values()), "AUSE", "seconds", "GB"]
+    rows = [[_named(method, table), *_summary(table)] for method, table in tables.items()]
+    means = [[_named(method, table), *_image_means(table)] for method, table in tables.items()]
     parts = [
         f"## {entry['title']}",
-        entry["about"],
+        entry["about"] + _masked(tables[first]),
         markdown(header, rows),
         "The same as means over pairs, in which each counts alike:",
         markdown(["method", *(title for title, _ in _METRICS.values())], means),
@@ -117,6 +117,18 @@ def _by_group(tables: Mapping[str, Sequence[Mapping[str, str]]], groups: Sequenc
     return "By folder (EPE all, mean over its pairs):\n\n" + markdown(header, rows)
 
 
+def _named(method: str, table: Sequence[Mapping[str, str]]) -> str:
+    failed = sum(bool(row["failed"]) for row in table)
+    return f"`{method}`" + (f" (without {failed} of {len(table)}: failed)" if failed else "")
+
+
+def _masked(table: Sequence[Mapping[str, str]]) -> str:
+    known = sum(float(row["pixels_noc"] or 0) > 0 for row in table)
+    if known == len(table):
+        return ""
+    return f" Occlusions are known for {known} of {len(table)} pairs: noc, occ and d are of these."
+
+
 def _metrics(table: Sequence[Mapping[str, str]]) -> list[FlowMetrics]:
     rows = ({k: v or None for k, v in row.items()} for row in table if not row["failed"])
     return [FlowMetrics.from_row(row) for row in rows]
@@ -125,13 +137,11 @@ def _metrics(table: Sequence[Mapping[str, str]]) -> list[FlowMetrics]:
 def _summary(table: Sequence[Mapping[str, str]]) -> list[str]:
     pooled = pool(_metrics(table)).pooled.as_row()
     memory = max((int(row["peak_memory"]) for row in table if row["peak_memory"]), default=0)
-    failed = sum(bool(row["failed"]) for row in table)
-    seconds = _cell(_mean(table, "seconds"), ".2f") + (f" ({failed} failed)" if failed else "")
     ause = _mean(table, "ause")
     return [
         *(_cell(pooled[name], form) for name, (_, form) in _METRICS.items()),
         "–" if ause is None else f"{ause:.3f}",
-        seconds,
+        _cell(_mean(table, "seconds"), ".2f"),
         f"{memory / 1e9:.2f}",
     ]
 
