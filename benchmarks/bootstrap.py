@@ -1,9 +1,9 @@
-"""Does the true inner minimiser help FQ to start? Learning curves with and without.
+"""Does the true inner minimizer help FQ to start? Learning curves with and without.
 
     python benchmarks/bootstrap.py PHOTOGRAPHS [draw]
 
-runs four short trainings (7 layers) into runs/boot: with and without the true inner minimiser for
-the first third, each from Hamflow's initialisation and from torch's own, and draws
+runs four short trainings (7 layers) into runs/boot: with and without the true inner minimizer for
+the first third, each from Hamflow's initialization and from torch's own, and draws
 docs/pictures/bootstrap.png. A run that is there is not repeated; with "draw" none is started.
 """
 
@@ -23,10 +23,10 @@ from hamflow.learning.log import read_curve
 
 ROOT = Path(__file__).parents[1]
 RUNS = {
-    "with": "true minimiser first",
+    "with": "true minimizer first",
     "without": "plain FQ",
-    "with-torch": "true minimiser first, torch's initialisation",
-    "without-torch": "plain FQ, torch's initialisation",
+    "with-torch": "true minimizer first, torch's initialization",
+    "without-torch": "plain FQ, torch's initialization",
 }
 
 
@@ -58,13 +58,13 @@ def train(photographs: Path, output: Path) -> None:
             synthetic=SyntheticConfig(height=96, width=96, max_displacement=20.0),
         ),
     )
-    initialise = network.DescriptorNetwork.initialise
+    initialize = network.DescriptorNetwork.initialize
     if output.name.endswith("torch"):
-        network.DescriptorNetwork.initialise = lambda self, images: None
+        network.DescriptorNetwork.initialize = lambda self, images: None
     try:
         loop.train(config, output)
     finally:
-        network.DescriptorNetwork.initialise = initialise
+        network.DescriptorNetwork.initialize = initialize
 
 
 def draw(folder: Path, output: Path) -> None:
@@ -79,13 +79,13 @@ def draw(folder: Path, output: Path) -> None:
         losses = np.array([float(row["loss"]) for row in rows])
         smooth = [losses[max(0, k - 19) : k + 1].mean() for k in range(len(losses))]
         style = ":" if "torch" in name else "-"
-        colour = "tab:blue" if label.startswith("true") else "tab:orange"
-        left.plot(steps, smooth, style, color=colour)
+        color = "tab:blue" if label.startswith("true") else "tab:orange"
+        left.plot(steps, smooth, style, color=color)
         checked = [
             (int(r["number"]), float(r["val_outlier_3px_qq"])) for r in rows if r["val_loss"]
         ]
         x, y = np.array(checked).T
-        right.plot(x, 100 * y, style, color=colour, marker=".", label=label)
+        right.plot(x, 100 * y, style, color=color, marker=".", label=label)
     left.set(xlabel="step", ylabel="loss (mean of 20 steps)", ylim=(0, None))
     right.set(xlabel="step", ylabel="outliers above 3 px, %", ylim=(0, 100))
     right.legend(frameon=False, fontsize=8, loc="lower left")

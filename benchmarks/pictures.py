@@ -23,7 +23,7 @@ import hamflow
 from hamflow.datasets import FolderDataset, demo_scene
 from hamflow.evaluation import Sparsification, opencv_methods, sparsification
 from hamflow.flow import endpoint_error
-from hamflow.visualise import error_map
+from hamflow.visualize import error_map
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 Picture = NDArray[np.uint8]
@@ -45,7 +45,7 @@ def draw_sheet(estimator: hamflow.Estimator) -> None:
     best = min(errors, key=lambda name: errors[name])
     longest = float(np.linalg.norm(scene.flow, axis=2).max())
 
-    def colour(flow: NDArray[np.float32]) -> Picture:
+    def color(flow: NDArray[np.float32]) -> Picture:
         return hamflow.flow_to_color(flow, max_flow=longest)
 
     own = float(endpoint_error(ours.flow, scene.flow).mean())
@@ -54,10 +54,10 @@ def draw_sheet(estimator: hamflow.Estimator) -> None:
     tiles = [
         ("first frame", scene.image0),
         ("second frame", scene.image1),
-        (f"true flow, up to {longest:.0f} px", colour(scene.flow)),
+        (f"true flow, up to {longest:.0f} px", color(scene.flow)),
         ("found to be hidden", (~hidden).astype(np.uint8) * np.uint8(255)),
-        (f"Hamflow: {own:.2f} px", colour(ours.flow)),
-        (f"OpenCV's best, {best}: {errors[best]:.2f} px", colour(others[best])),
+        (f"Hamflow: {own:.2f} px", color(ours.flow)),
+        (f"OpenCV's best, {best}: {errors[best]:.2f} px", color(others[best])),
         ("error of Hamflow", error_map(ours.flow, scene.flow)),
         (f"error of {best}", error_map(others[best], scene.flow)),
     ]
@@ -66,7 +66,7 @@ def draw_sheet(estimator: hamflow.Estimator) -> None:
 
 
 def draw_pairs(estimator: hamflow.Estimator, pairs: FolderDataset) -> None:
-    """Draw what we computed for real pairs: colours, errors, and curves of the confidence."""
+    """Draw what we computed for real pairs: colors, errors, and curves of the confidence."""
     tiles, curves = [], []
     for pair in pairs:
         result = estimator.estimate(pair.image0, pair.image1)

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "labelling.hpp"
+#include "labeling.hpp"
 #include "simd/levels.hpp"
 
 using namespace hamflow;

@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "bind.hpp"
-#include "labelling.hpp"
+#include "labeling.hpp"
 #include "simd/levels.hpp"
 
 namespace hamflow::bind {
@@ -76,7 +76,7 @@ void relabel(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple
     expect_label_field("u", u, p.h, p.w, win.du);
     const std::conditional_t<fixed, FixedCost, FloatCost> c{std::get<0>(cost), std::get<1>(cost),
                                                             std::get<2>(cost)};
-    const Relabelling<T, BitsPair, std::remove_const_t<decltype(c)>> problem{
+    const Relabeling<T, BitsPair, std::remove_const_t<decltype(c)>> problem{
         p, win, c, edges_of<T>(right, down, reach, p.h, p.w), blocks_of(blocks), v.data(),
         u.data()};
     without_gil([&] {
@@ -94,7 +94,7 @@ void relabel_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window,
     const Window win = window_of(window);
     expect_label_field("v", v, p.h, p.w, win.dv);
     expect_label_field("u", u, p.h, p.w, win.du);
-    const RelabellingPhi problem{p,
+    const RelabelingPhi problem{p,
                                  win,
                                  {std::get<0>(cost), std::get<1>(cost)},
                                  edges_of<float>(right, down, reach, p.h, p.w),

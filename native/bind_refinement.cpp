@@ -32,12 +32,12 @@ void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t,
     for (std::size_t s = 0; s < seeds; ++s)
         if (pixel.data()[s] < 0 || static_cast<std::size_t>(pixel.data()[s]) >= h * w)
             throw nb::value_error("pixel: outside of the image");
-    const auto [neighbours, reach, tolerance, rounds] = how;
-    if (neighbours < 1 || neighbours > 10000 || !(reach > 0) || !(tolerance > 0) || rounds < 0)
-        throw nb::value_error("how: neighbours in 1..10000, reach > 0, tolerance > 0, rounds >= 0");
+    const auto [neighbors, reach, tolerance, rounds] = how;
+    if (neighbors < 1 || neighbors > 10000 || !(reach > 0) || !(tolerance > 0) || rounds < 0)
+        throw nb::value_error("how: neighbors in 1..10000, reach > 0, tolerance > 0, rounds >= 0");
     const Interpolation problem{
         side(h),      side(w),      right.data(), down.data(), static_cast<int>(seeds),
-        pixel.data(), place.data(), match.data(), trust.data(), neighbours,
+        pixel.data(), place.data(), match.data(), trust.data(), neighbors,
         reach,        tolerance,    rounds,       flow.data(), distance.data()};
     without_gil([&] { interpolate(problem); });
 }

@@ -2,11 +2,11 @@
 // or all columns of one plane.
 //
 // For a chain with costs X and edge costs w rho, a minorant s has sum_i s_i(k_i) <= energy(k) for
-// every labelling and sum_i min s_i = min energy. A pass does X = lam - hold, hold = X - s. There
+// every labeling and sum_i min s_i = min energy. A pass does X = lam - hold, hold = X - s. There
 // is one `hold` where the paper's algorithm has two: a pass along rows reads only the columns'
 // and writes only the rows', so the new one takes the place of the old.
 //
-// Sequential minorant, from node 0 on, in normalised messages (msg(a) - min a, so that constants
+// Sequential minorant, from node 0 on, in normalized messages (msg(a) - min a, so that constants
 // stay where they arise and nothing has to be summed up along the chain):
 //     b[i]  = X[i] + msg(b[i+1]) - min b[i+1]              backward
 //     m1    = msg(cm) - min cm,   M = m1 + b[i+1]
@@ -49,7 +49,7 @@ struct ChainNodes {
     HAMFLOW_INLINE std::ptrdiff_t edge(int i) const { return step > 0 ? pixel(i) : pixel(i + 1); }
 };
 
-// Up to `strip` neighbouring chains, node by node in turn: columns of an image are then read in
+// Up to `strip` neighboring chains, node by node in turn: columns of an image are then read in
 // longer pieces.
 template <class A, bool two_level, int fixed>
 class ChainSolver {
@@ -61,7 +61,7 @@ class ChainSolver {
    public:
     ChainSolver(const Pass& pass, int strip)
         : p_(pass), n_(chain_length(pass)), strip_(strip), shape_(pass.d),
-          neighbours_(shape_, pass.reach),
+          neighbors_(shape_, pass.reach),
           x_(static_cast<std::size_t>(n_) * strip * shape_.padded), b_(shape_, n_ * strip),
           f_(shape_, pass.shares ? 0 : n_), work_(shape_, 2 + strip), low_(n_ * strip),
           low_cm_(strip), low_m_(strip) {}
@@ -126,7 +126,7 @@ class ChainSolver {
         V low = A::set1(A::big);
         if (in) {
             const V cap = A::set1(e.cap), less = A::set1(low_in);
-            neighbours_.for_each(in, e, [&](int j, V m, auto finish) HAMFLOW_INLINE_LAMBDA {
+            neighbors_.for_each(in, e, [&](int j, V m, auto finish) HAMFLOW_INLINE_LAMBDA {
                 const V v = finish(A::add(source(j), A::min(A::sub(m, less), cap)));
                 A::storeu(out + j * A::width, v);
                 low = A::min(low, v);
@@ -147,7 +147,7 @@ class ChainSolver {
         const V cap = A::set1(e.cap);
         const auto part = A::share_of(share);
         V low = A::set1(A::big);
-        neighbours_.for_each(cm, e, [&](int j, V m, auto finish) HAMFLOW_INLINE_LAMBDA {
+        neighbors_.for_each(cm, e, [&](int j, V m, auto finish) HAMFLOW_INLINE_LAMBDA {
             const V m1 = A::min(A::sub(m, low_cm), cap);
             const V rest = A::sub(A::add(m1, A::loadu(b + j * A::width)), low_m);
             const V v = finish(A::sub(A::times(rest, part), m1));
@@ -161,7 +161,7 @@ class ChainSolver {
     template <class Sink>
     HAMFLOW_INLINE void hand_on(const T* z, V low_z, EdgeCost<T> e, T* minus_m, const Sink& sink) {
         const V cap = A::set1(e.cap), zero = A::set1(T(0));
-        neighbours_.for_each(z, e, [&](int j, V c, auto finish) HAMFLOW_INLINE_LAMBDA {
+        neighbors_.for_each(z, e, [&](int j, V c, auto finish) HAMFLOW_INLINE_LAMBDA {
             const V m = A::min(A::sub(c, low_z), cap);
             A::storeu(minus_m + j * A::width, finish(A::sub(zero, m)));
             sink(j, m);
@@ -223,7 +223,7 @@ class ChainSolver {
         });
         const T* next = x(c, i + 1);
         V low = A::set1(A::big);
-        neighbours_.for_each(minus_m, e, [&](int j, V n, auto finish) HAMFLOW_INLINE_LAMBDA {
+        neighbors_.for_each(minus_m, e, [&](int j, V n, auto finish) HAMFLOW_INLINE_LAMBDA {
             const V v = finish(A::add(A::loadu(next + j * A::width), n));
             A::storeu(cm + j * A::width, v);
             low = A::min(low, v);
@@ -287,7 +287,7 @@ class ChainSolver {
         low_m = A::min_across(low_m);
         const V low_z = keep(cm, low_cm, e, rest, low_m, A::share(middle - begin, end - begin), z);
         hand_on(z, low_z, e, minus_m, [&](int j, V m) { add_to_x(c, middle - 1, j, m); });
-        neighbours_.for_each(minus_m, e, [&](int j, V n, auto) { add_to_x(c, middle, j, n); });
+        neighbors_.for_each(minus_m, e, [&](int j, V n, auto) { add_to_x(c, middle, j, n); });
         sweep_back(c, begin, middle);
         sweep_forward(c, middle, end);
         split(c, begin, middle);
@@ -304,7 +304,7 @@ class ChainSolver {
     const Pass& p_;
     int n_, strip_, first_ = 0, count_ = 0;
     RowShape<A, fixed> shape_;
-    Neighbours<A, two_level, fixed> neighbours_;
+    Neighbors<A, two_level, fixed> neighbors_;
     Buffer<T> x_;
     PaddedRows<A> b_, f_, work_;  // work_: z, -m, and cm of each chain of the strip
     Buffer<T> low_;               // min b
@@ -316,7 +316,7 @@ typename A::Sum run_chains(const ChainPass<typename A::T, typename A::Share>& pa
     const int chains = pass.vertical ? pass.w : pass.h;
     // Rows are read in one piece anyhow, and a second one would no longer fit the cache.
     const int strip = pass.vertical ? 4 : 1;
-    // A few pieces of neighbouring strips for each thread: each makes its own room once.
+    // A few pieces of neighboring strips for each thread: each makes its own room once.
     const int strips = (chains + strip - 1) / strip;
     const int pieces = std::min(strips, 8 * get_num_threads());
     Buffer<typename A::Sum> sums(static_cast<std::size_t>(chains));

@@ -1,4 +1,4 @@
-// Two labellings fused to one: see relabel.hpp.
+// Two labelings fused to one: see relabel.hpp.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace hamflow {
 namespace {
 
-// One row or column: for each pixel the choice of one of two labellings that together are best.
+// One row or column: for each pixel the choice of one of two labelings that together are best.
 class FusedChain {
    public:
     FusedChain(const Fusion& f, bool rows)
@@ -27,7 +27,7 @@ class FusedChain {
                 for (int b = 0; b < 2; ++b) {
                     const double stay = cost[0] + weight * rho(at - step_, 0, at, b);
                     const double change = cost[1] + weight * rho(at - step_, 1, at, b);
-                    from_[i].choice[b] = change < stay;  // a tie goes to the first labelling
+                    from_[i].choice[b] = change < stay;  // a tie goes to the first labeling
                     best[b] = std::min(stay, change);
                 }
             }

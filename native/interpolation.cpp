@@ -1,6 +1,6 @@
 // Piecewise affine interpolation of matches. Every pixel belongs to the seed that is nearest along
 // paths that avoid image edges (geodesic distance); every seed gets an affine model of the flow,
-// fitted robustly to the seeds that are nearest to it in the same sense; neighbours offer each
+// fitted robustly to the seeds that are nearest to it in the same sense; neighbors offer each
 // other their models, so that a wrong match ends up with the model of those around it.
 #include "interpolation.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 using Entry = std::pair<float, int>;  // distance, and of what: ties go to the smaller number
 using Queue = std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>>;
 
-// flow(x, y) = (u + ux dx + uy dy, v + vx dx + vy dy) with (dx, dy) from the centre.
+// flow(x, y) = (u + ux dx + uy dy, v + vx dx + vy dy) with (dx, dy) from the center.
 struct Affine {
     float cx = 0, cy = 0;
     float u = 0, ux = 0, uy = 0;
@@ -41,7 +41,7 @@ class Interpolator {
    public:
     explicit Interpolator(const Interpolation& p)
         : p_(p), n_(static_cast<std::size_t>(p.h) * p.w), owner_(n_, -1),
-          near_(static_cast<std::size_t>(p.seeds) * p.neighbours),
+          near_(static_cast<std::size_t>(p.seeds) * p.neighbors),
           count_(static_cast<std::size_t>(p.seeds)), models_(static_cast<std::size_t>(p.seeds)) {}
 
     void solve() {
@@ -154,13 +154,13 @@ class Interpolator {
 
     // Dijkstra on the graph until enough seeds are found. `distance` comes and goes unreached.
     void find_near(int seed, std::vector<float>& distance) {
-        Near* near = &near_[static_cast<std::size_t>(seed) * p_.neighbours];
+        Near* near = &near_[static_cast<std::size_t>(seed) * p_.neighbors];
         std::vector<int> touched{seed};
         Queue queue;
         distance[seed] = 0;
         queue.emplace(0.0f, seed);
         int count = 0;
-        while (!queue.empty() && count < p_.neighbours) {
+        while (!queue.empty() && count < p_.neighbors) {
             const auto [d, s] = queue.top();
             queue.pop();
             if (d > distance[s]) continue;
@@ -179,7 +179,7 @@ class Interpolator {
         for (int s : touched) distance[s] = unreached;
     }
 
-    const Near* begin(int s) const { return &near_[static_cast<std::size_t>(s) * p_.neighbours]; }
+    const Near* begin(int s) const { return &near_[static_cast<std::size_t>(s) * p_.neighbors]; }
     const Near* end(int s) const { return begin(s) + count_[s]; }
 
     Affine start(int s) const {
@@ -207,7 +207,7 @@ class Interpolator {
         return du * du + dv * dv;
     }
 
-    // Of a model for the neighbourhood of a seed: truncated, as an outlier is an outlier.
+    // Of a model for the neighborhood of a seed: truncated, as an outlier is an outlier.
     float cost(int seed, const Affine& a) const {
         const float t2 = p_.tolerance * p_.tolerance;
         float sum = 0;
@@ -249,7 +249,7 @@ class Interpolator {
             xx += w * x * x, xy += w * x * y, yy += w * y * y;
             xu += w * x * u, yu += w * y * u, xv += w * x * v, yv += w * y * v;
         }
-        // A little in favour of a plain shift: few or collinear seeds say nothing about slopes.
+        // A little in favor of a plain shift: few or collinear seeds say nothing about slopes.
         const double ridge = w0 * flatness;
         xx += ridge, yy += ridge;
         const double determinant = xx * yy - xy * xy;

@@ -5,16 +5,16 @@ namespace hamflow {
 
 struct Interpolation {
     int h, w;
-    const float *right, *down;  // h x w: length of the step to the neighbour on the right, below
+    const float *right, *down;  // h x w: length of the step to the neighbor on the right, below
     int seeds;
     const int* pixel;           // of each seed: its pixel y * w + x, all different
     const float* place;         // seeds x 2: where (x, y) the match was measured
     const float* match;         // seeds x 2: its flow
     const float* trust;         // seeds: its weight, > 0
-    int neighbours;             // nearest seeds that a model is fitted to, itself among them
+    int neighbors;             // nearest seeds that a model is fitted to, itself among them
     float reach;                // distance at which a seed counts 1/e
     float tolerance;            // residuals above count as outliers
-    int rounds;                 // in which seeds take over models of their neighbours
+    int rounds;                 // in which seeds take over models of their neighbors
     float* flow;                // h x w x 2
     float* distance;            // h x w: geodesic distance to the nearest seed
 };

@@ -48,11 +48,11 @@ struct Kernels {
     std::int64_t (*chain_pass16)(const ChainPass16&);
     double (*chain_pass32)(const ChainPass32&);
     // Block moves on the primal side.
-    void (*relabel_bits16)(const RelabellingBits16&);
-    void (*relabel_bits32)(const RelabellingBits32&);
-    void (*relabel_phi)(const RelabellingPhi&);
+    void (*relabel_bits16)(const RelabelingBits16&);
+    void (*relabel_bits32)(const RelabelingBits32&);
+    void (*relabel_phi)(const RelabelingPhi&);
 
-    // Winner takes all: the labels v that minimise c^v (n x count values, first displacement
+    // Winner takes all: the labels v that minimize c^v (n x count values, first displacement
     // `first`), then the flow with the best u of the row at that v.
     void (*best_labels_u8)(const std::uint8_t* costs, std::size_t n, int count, int first,
                            std::int16_t* labels);

@@ -57,7 +57,7 @@ struct RowShape {
 };
 
 // Rows with a vector of losing values before the first and after each one: what labels -1 and d
-// are to their neighbours.
+// are to their neighbors.
 template <class A>
 class PaddedRows {
     using T = typename A::T;
@@ -76,22 +76,22 @@ class PaddedRows {
     Buffer<T> data_;
 };
 
-// A message's neighbours: min over 1 <= |t| <= reach of in[k + t] + first + slope (|t| - 1). With
+// A message's neighbors: min over 1 <= |t| <= reach of in[k + t] + first + slope (|t| - 1). With
 // reach 1 (the two-level rho) they are shifted out of three vectors at hand: a load of in[k - 1]
 // or in[k + 1] would have to wait for two stores, as the row has just been written. A larger
 // reach, a power of two, is built up by doubling.
 template <class A, bool two_level, int fixed>
-class Neighbours {
+class Neighbors {
     using T = typename A::T;
     using V = typename A::V;
 
    public:
-    Neighbours(const RowShape<A, fixed>& shape, int reach)
+    Neighbors(const RowShape<A, fixed>& shape, int reach)
         : shape_(shape), reach_(reach), margin_(round_up(reach, A::width)),
           below_(two_level ? 0 : shape.padded + 2 * margin_, A::big),
           above_(two_level ? 0 : shape.padded + 2 * margin_, A::big) {}
 
-    // body(j, m, finish) for each vector j of `in`, with m = min(in, neighbours): the message but
+    // body(j, m, finish) for each vector j of `in`, with m = min(in, neighbors): the message but
     // for its cap.
     template <class Body>
     HAMFLOW_INLINE void for_each(const T* in, const EdgeCost<T>& edge, const Body& body) {

@@ -46,7 +46,7 @@ void for_each_pixel(int h, int w, const Body& body) {
         for (int x = 0; x < w; ++x) body(x, y, static_cast<std::size_t>(y) * w + x);
 }
 
-// c^u(u) = min_v c(u, v), c^v(v) = min_u c(u, v) with the smallest minimising labels.
+// c^u(u) = min_v c(u, v), c^v(v) = min_u c(u, v) with the smallest minimizing labels.
 template <class T, class CostAt>
 void project(int h, int w, const Window& win, T* cu, T* cv, std::int16_t* v_hat,
              std::int16_t* u_hat, const CostAt& cost_at) {
@@ -420,11 +420,11 @@ class BlockMove {
             // A tie goes to the old label at the end of a chain, else to the successor's and those
             // within reach of it, the nearest and of these the smaller one first, and then to the
             // smallest displacement.
-            const int favoured = i + 1 < n ? next : u(xi, yi);
+            const int favored = i + 1 < n ? next : u(xi, yi);
             int best = -1;
             for (int k = 0; k < d_; ++k)
                 if (best < 0 || total[k] < total[best] ||
-                    (total[k] == total[best] && before(k, best, favoured, i + 1 < n)))
+                    (total[k] == total[best] && before(k, best, favored, i + 1 < n)))
                     best = k;
             u(xi, yi) = static_cast<std::int16_t>(next = best);
         }
@@ -432,9 +432,9 @@ class BlockMove {
     const EdgeCost<T>& edge(int x, int y) const {
         return p_.blocks == Blocks::rows ? right(x, y) : down(x, y);
     }
-    bool before(int a, int b, int favoured, bool reaching) const {
+    bool before(int a, int b, int favored, bool reaching) const {
         const int reach = reaching ? p_.edges.reach : 0;
-        const int ta = std::abs(a - favoured), tb = std::abs(b - favoured);
+        const int ta = std::abs(a - favored), tb = std::abs(b - favored);
         if (ta <= reach || tb <= reach) return ta < tb || (ta == tb && a < b);
         return nearer(p_.win.u0 + a, p_.win.u0 + b);
     }
@@ -456,10 +456,10 @@ void relabel_bits(const Problem& p) {
         return bits < 0 ? p.cost.outside : p.cost.step * bits + p.cost.base;
     });
 }
-void relabel_bits16(const RelabellingBits16& p) { relabel_bits<std::int16_t>(p); }
-void relabel_bits32(const RelabellingBits32& p) { relabel_bits<float>(p); }
+void relabel_bits16(const RelabelingBits16& p) { relabel_bits<std::int16_t>(p); }
+void relabel_bits32(const RelabelingBits32& p) { relabel_bits<float>(p); }
 
-void relabel_phi(const RelabellingPhi& p) {
+void relabel_phi(const RelabelingPhi& p) {
     move_blocks<float>(p, [&](int x, int y, int ku, int kv) {
         return static_cast<double>(
             cost(p.pair, p.win, p.cost.outside / p.cost.scale, x, y, ku, kv) * p.cost.scale);

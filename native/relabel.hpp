@@ -22,7 +22,7 @@ struct Edges {
 
 // New labels u for the energy with v given; for v given u the same transposed.
 template <class T, class Pair, class Cost>
-struct Relabelling {
+struct Relabeling {
     Pair pair;
     Window win;
     Cost cost;
@@ -34,19 +34,19 @@ struct Relabelling {
 struct ScaledCost {
     float scale, outside;  // of -<phi0, phi1>, and what a target outside costs when scaled
 };
-using RelabellingBits16 = Relabelling<std::int16_t, BitsPair, FixedCost>;
-using RelabellingBits32 = Relabelling<float, BitsPair, FloatCost>;
-using RelabellingPhi = Relabelling<float, PhiPair, ScaledCost>;
+using RelabelingBits16 = Relabeling<std::int16_t, BitsPair, FixedCost>;
+using RelabelingBits32 = Relabeling<float, BitsPair, FloatCost>;
+using RelabelingPhi = Relabeling<float, PhiPair, ScaledCost>;
 
-// Two labellings to one: along each row or column, of those given in turn the best choice of one
-// of the two for each pixel, by an exact minimisation over the chain with its neighbours fixed.
+// Two labelings to one: along each row or column, of those given in turn the best choice of one
+// of the two for each pixel, by an exact minimization over the chain with its neighbors fixed.
 // All in double precision and with the unrounded energy, which thus never rises.
 struct Fusion {
     int h, w;
     const float *right, *down;  // weights w_ij, h x w
     const double* rho;          // rho(|t|) for |t| = 0 .. rho_count - 1
     int rho_count;
-    std::int16_t *u, *v;                  // the first labelling, and the result
+    std::int16_t *u, *v;                  // the first labeling, and the result
     double* data;                         // its data costs, likewise
     const std::int16_t *other_u, *other_v;
     const double* other_data;

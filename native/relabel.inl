@@ -2,7 +2,7 @@
 // the joint energy while v and the rows above and below stay as they are.
 //
 // Data costs are computed on the way from the descriptors, so no volume is read. Range: costs
-// within +-C less what up to four fixed neighbours save, plus a message of at most tau2: within
+// within +-C less what up to four fixed neighbors save, plus a message of at most tau2: within
 // that of chains.inl.
 
 // The costs of n labels of pixel `from`, whose targets begin at `to`, in units of the solver.
@@ -27,15 +27,15 @@ HAMFLOW_INLINE void label_costs(const PhiPair& p, const ScaledCost& cost, std::s
 }
 
 template <class A, bool two_level, int fixed, class Problem>
-class ChainRelabeller {
+class ChainRelabeler {
     using T = typename A::T;
     using V = typename A::V;
 
    public:
-    explicit ChainRelabeller(const Problem& problem)
+    explicit ChainRelabeler(const Problem& problem)
         : p_(problem), h_(problem.pair.h), w_(problem.pair.w), d_(problem.win.du),
           n_(problem.blocks == Blocks::rows ? w_ : problem.blocks == Blocks::columns ? h_ : 1),
-          shape_(d_), neighbours_(shape_, problem.edges.reach), unary_(shape_.padded, T(0)),
+          shape_(d_), neighbors_(shape_, problem.edges.reach), unary_(shape_.padded, T(0)),
           f_(shape_, n_), low_(n_) {}
 
     // The chain that begins at pixel (x, y).
@@ -63,7 +63,7 @@ class ChainRelabeller {
         return edges[pixel(x, y)];
     }
 
-    // Data costs, and what the neighbours that are not in the chain say.
+    // Data costs, and what the neighbors that are not in the chain say.
     void set_unary(int x, int y) {
         const std::size_t i = pixel(x, y);
         const LabelRange u = u_labels(p_.win, x, w_), v = v_labels(p_.win, y, h_);
@@ -76,16 +76,16 @@ class ChainRelabeller {
             label_costs(p_.pair, p_.cost, i, pixel(x + p_.win.u0 + u.lo, y + p_.win.v0 + kv),
                            u.hi - u.lo, out + u.lo);
         if (p_.blocks != Blocks::rows) {
-            if (x > 0) add_neighbour(p_.u[i - 1], p_.edges.right[i - 1]);
-            if (x + 1 < w_) add_neighbour(p_.u[i + 1], p_.edges.right[i]);
+            if (x > 0) add_neighbor(p_.u[i - 1], p_.edges.right[i - 1]);
+            if (x + 1 < w_) add_neighbor(p_.u[i + 1], p_.edges.right[i]);
         }
         if (p_.blocks != Blocks::columns) {
-            if (y > 0) add_neighbour(p_.u[i - w_], p_.edges.down[i - w_]);
-            if (y + 1 < h_) add_neighbour(p_.u[i + w_], p_.edges.down[i]);
+            if (y > 0) add_neighbor(p_.u[i - w_], p_.edges.down[i - w_]);
+            if (y + 1 < h_) add_neighbor(p_.u[i + w_], p_.edges.down[i]);
         }
     }
     // w rho(k - label) less its cap, which is the same for all k.
-    HAMFLOW_INLINE void add_neighbour(int label, const EdgeCost<T>& e) {
+    HAMFLOW_INLINE void add_neighbor(int label, const EdgeCost<T>& e) {
         // Checked before the call, but another thread of the caller's may write to the labels.
         if (label < 0 || label >= d_) return;
         unary_[label] -= e.cap;
@@ -113,7 +113,7 @@ class ChainRelabeller {
         };
         if (i) {
             const V cap = A::set1(e.cap), less = A::set1(low_[i - 1]);
-            neighbours_.for_each(f_.row(i - 1), e,
+            neighbors_.for_each(f_.row(i - 1), e,
                                  [&](int j, V m, auto finish) HAMFLOW_INLINE_LAMBDA {
                 const V message = A::min(A::sub(m, less), cap);
                 put(j, finish(A::add(A::loadu(unary + j * A::width), message)));
@@ -152,7 +152,7 @@ class ChainRelabeller {
     const Problem& p_;
     int h_, w_, d_, n_;
     RowShape<A, fixed> shape_;
-    Neighbours<A, two_level, fixed> neighbours_;
+    Neighbors<A, two_level, fixed> neighbors_;
     Buffer<T> unary_;
     PaddedRows<A> f_;
     Buffer<T> low_;
@@ -167,7 +167,7 @@ void run_relabel(const Problem& problem) {
         const int count = pixels ? h : (lines + 1 - parity) / 2;
         const int pieces = std::min(count, 8 * get_num_threads());
         parallel_for(pieces, [&](int piece) {
-            ChainRelabeller<A, two_level, fixed, Problem> solver(problem);
+            ChainRelabeler<A, two_level, fixed, Problem> solver(problem);
             const auto border = [&](int i) {
                 return static_cast<int>(static_cast<long long>(count) * i / pieces);
             };
@@ -193,6 +193,6 @@ void relabel(const Problem& problem) {
         run_relabel<A, true, 0>(problem);
 }
 
-void relabel_bits16(const RelabellingBits16& problem) { relabel<Labels16>(problem); }
-void relabel_bits32(const RelabellingBits32& problem) { relabel<Labels32>(problem); }
-void relabel_phi(const RelabellingPhi& problem) { relabel<Labels32>(problem); }
+void relabel_bits16(const RelabelingBits16& problem) { relabel<Labels16>(problem); }
+void relabel_bits32(const RelabelingBits32& problem) { relabel<Labels32>(problem); }
+void relabel_phi(const RelabelingPhi& problem) { relabel<Labels32>(problem); }

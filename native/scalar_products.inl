@@ -6,7 +6,7 @@
 // the block sees are packed into panels [panel][component][lane]; a register tile then holds the
 // scalar products of Floats::rows pixels with one panel. Lanes are targets, so pixel i of the
 // block finds its label u in lane u + i: volumes of the block are kept in that "lane order" and
-// shifted into label order at the end. Everything below maximises the scalar product s = -c.
+// shifted into label order at the end. Everything below maximizes the scalar product s = -c.
 
 constexpr int panel_width = Floats::width * Floats::vectors;
 constexpr int block_rows = 8;

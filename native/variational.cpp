@@ -52,15 +52,15 @@ class Solver {
     void solve() {
         for (int k = 0; k < p_.warps; ++k) {
             for_rows(p_.h, [&](int y) { warp_row(y); });
-            for_rows(p_.h, [&](int y) { linearise_row(y); });
+            for_rows(p_.h, [&](int y) { linearize_row(y); });
             std::fill(du_.begin(), du_.end(), 0.0f);
             std::fill(dv_.begin(), dv_.end(), 0.0f);
             for (int i = 0; i < p_.inner; ++i) {
                 for_rows(p_.h, [&](int y) { robust_row(y); });
                 for_rows(p_.h, [&](int y) { assemble_row(y); });
                 for (int s = 0; s < p_.sweeps; ++s)
-                    for (int colour = 0; colour < 2; ++colour)
-                        for_rows(p_.h, [&](int y) { relax_row(y, colour); });
+                    for (int color = 0; color < 2; ++color)
+                        for_rows(p_.h, [&](int y) { relax_row(y, color); });
             }
             for_rows(p_.h, [&](int y) { add_row(y); });
         }
@@ -77,7 +77,7 @@ class Solver {
             inside_[i] = inside;
             float* out = &warped_[i * channels];
             if (!inside) {
-                // No data term there; the derivatives of its neighbours want something tame.
+                // No data term there; the derivatives of its neighbors want something tame.
                 std::copy_n(&p_.f0[i * channels], channels, out);
                 continue;
             }
@@ -109,7 +109,7 @@ class Solver {
         }
     }
 
-    void linearise_row(int y) {
+    void linearize_row(int y) {
         for (int x = 0; x < p_.w; ++x) {
             const std::size_t i = at(y, x);
             float dx[channels], dy[channels];
@@ -189,14 +189,14 @@ class Solver {
                 couple(i - p_.w,
                        0.5f * p_.alpha * p_.down[i - p_.w] * (psi_[i] + psi_[i - p_.w]));
             if (y + 1 < p_.h) couple(i + p_.w, s.down);
-            // Nothing pulls at a pixel without data and neighbours (a 1x1 image).
+            // Nothing pulls at a pixel without data and neighbors (a 1x1 image).
             s.uu += 1e-12f;
             s.vv += 1e-12f;
         }
     }
 
-    void relax_row(int y, int colour) {
-        for (int x = (y + colour) % 2; x < p_.w; x += 2) {
+    void relax_row(int y, int color) {
+        for (int x = (y + color) % 2; x < p_.w; x += 2) {
             const std::size_t i = at(y, x);
             const System& s = system_[i];
             float bu = s.bu, bv = s.bv;
@@ -208,7 +208,7 @@ class Solver {
             if (x + 1 < p_.w) pull(i + 1, s.right);
             if (y > 0) pull(i - p_.w, system_[i - p_.w].down);
             if (y + 1 < p_.h) pull(i + p_.w, s.down);
-            // Without neighbours (a single pixel) the data alone may leave one direction open.
+            // Without neighbors (a single pixel) the data alone may leave one direction open.
             const float determinant =
                 std::max(s.uu * s.vv - s.uv * s.uv, 1e-6f * s.uu * s.vv);
             const float du = (s.vv * bu - s.uv * bv) / determinant;
@@ -221,7 +221,7 @@ class Solver {
     void add_row(int y) {
         for (int x = 0; x < p_.w; ++x) {
             const std::size_t i = at(y, x);
-            // A linearisation is good for about a pixel.
+            // A linearization is good for about a pixel.
             p_.flow[2 * i] += std::clamp(du_[i], -largest_step, largest_step);
             p_.flow[2 * i + 1] += std::clamp(dv_[i], -largest_step, largest_step);
         }

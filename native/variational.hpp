@@ -8,7 +8,7 @@ constexpr int feature_channels = 8;
 
 // E(flow) = sum_i weight_i * sum_g strength_g * psi(sum_{c in g} theta_c (f1_c(i + flow_i) - f0_c(i))^2)
 //         + alpha * sum_{i~j} edge_ij * psi(|grad flow|^2),   psi(s) = sqrt(s + epsilon^2),
-// theta_c = 1 / (|grad f_c|^2 + zeta^2), minimised by warps of f1, fixed-point iterations of psi'
+// theta_c = 1 / (|grad f_c|^2 + zeta^2), minimized by warps of f1, fixed-point iterations of psi'
 // and red-black over-relaxation.
 struct Variational {
     int h, w;
@@ -16,7 +16,7 @@ struct Variational {
     int first_group;             // how many channels belong to the first group
     float strength[2];           // of the two groups
     const float* weight;         // h x w, of the data term; 0 where a pixel has no partner
-    const float *right, *down;   // h x w, edge weights to the neighbours
+    const float *right, *down;   // h x w, edge weights to the neighbors
     float alpha, zeta, epsilon;
     int warps, inner, sweeps;
     float omega;                 // over-relaxation

@@ -1,4 +1,4 @@
-"""The joint model in plain numpy: energies of all labellings, Algorithm 1 in int64, LPs."""
+"""The joint model in plain numpy: energies of all labelings, Algorithm 1 in int64, LPs."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class ArrayData:
 
 
 SEEDS = st.integers(0, 2**32 - 1)
-TINY = (  # shapes and windows with few enough labellings to look at all of them
+TINY = (  # shapes and windows with few enough labelings to look at all of them
     ((2, 2), (-1, 2, 0, 2)),
     ((2, 2), (-1, 3, -1, 3)),
     ((2, 3), (-1, 3, 0, 2)),
@@ -266,7 +266,7 @@ def pairs(model: Model) -> Iterator[tuple[tuple[int, int], tuple[int, int], Arra
 
 
 def energy(model: Model, u: Array, v: Array) -> Any:
-    """E of a labelling, term by term."""
+    """E of a labeling, term by term."""
     total = sum(model.costs[y, x, u[y, x], v[y, x]] for y, x in np.ndindex(model.shape))
     for a, b, table in pairs(model):
         total += table[abs(int(u[a]) - int(u[b]))] + table[abs(int(v[a]) - int(v[b]))]
@@ -286,7 +286,7 @@ def product_edge(model: Model, table: Array) -> Array:
 
 
 def all_energies(model: Model) -> Array:
-    """E of every labelling: one axis for each pixel, along which its joint labels u · dv + v."""
+    """E of every labeling: one axis for each pixel, along which its joint labels u · dv + v."""
     height, width, du, dv = model.costs.shape
     n = height * width
     total = np.zeros((du * dv,) * n, model.costs.dtype)

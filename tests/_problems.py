@@ -59,11 +59,11 @@ def shapes_and_windows(draw: st.DrawFn, entries: int = ENTRIES) -> tuple[int, in
 
 
 def _first(count: int, size: int) -> st.SearchStrategy[int]:
-    centred = st.just(-(count // 2))
+    centered = st.just(-(count // 2))
     anywhere = st.integers(-size - count - 2, size + 2)
     far = st.sampled_from([-(1 << 24), 1 << 24])
     # Mostly what is used; at times wholly outside of the image.
-    return st.one_of(centred, centred, anywhere, anywhere, anywhere, far)
+    return st.one_of(centered, centered, anywhere, anywhere, anywhere, far)
 
 
 @st.composite

@@ -27,7 +27,7 @@ def save_network(folder: Path, seed: int, **noted: str) -> Path:
 
 
 def save_run(folder: Path, step: int = 3, **settings: Any) -> Path:
-    """The checkpoint of a run, as `hamflow train` writes it, without the optimiser's state."""
+    """The checkpoint of a run, as `hamflow train` writes it, without the optimizer's state."""
     network = parse_network(folder.name)
     values = {"steps": 3, "window": 16, "network": {"layers": network.layers, "channels": 4}}
     config = config_of(values | {"model": network.train} | settings)

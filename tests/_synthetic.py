@@ -94,11 +94,11 @@ def same_around(labels: NDArray[Any], radius: int) -> NDArray[np.bool_]:
 
 
 def smooth(image: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the grey image without its finest detail, which interpolation does not keep."""
-    grey = image.astype(np.float32).mean(axis=2)
+    """Return the gray image without its finest detail, which interpolation does not keep."""
+    gray = image.astype(np.float32).mean(axis=2)
     for axis in (0, 1, 0, 1):
-        grey = (np.roll(grey, 1, axis) + 2 * grey + np.roll(grey, -1, axis)) / 4
-    return grey
+        gray = (np.roll(gray, 1, axis) + 2 * gray + np.roll(gray, -1, axis)) / 4
+    return gray
 
 
 class FailingJob:

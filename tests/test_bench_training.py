@@ -43,7 +43,7 @@ def test_bench_training(
     assert report["machine"]["torch"] == torch.__version__
     times = report["seconds"]
     names = {f"{part} {way}" for part in PARTS for way in ("forward", "backward")}
-    assert set(times) == names | {"optimiser", "rendering a scene"}
+    assert set(times) == names | {"optimizer", "rendering a scene"}
     assert all(time > 0 for time in times.values())
     ratio = (times["matching forward"] + times["matching backward"]) / (
         times["CNN forward"] + times["CNN backward"]

@@ -414,12 +414,12 @@ def test_the_minorant_is_tight(p: Pass, level: str) -> None:
     assert isinstance(result.bound, float if p.lam.dtype == np.float32 else int)
 
 
-def labellings(x: Array) -> Iterator[tuple[int, ...]]:
+def labelings(x: Array) -> Iterator[tuple[int, ...]]:
     return itertools.product(range(x.shape[2]), repeat=x.shape[1])
 
 
 def energy(k: tuple[int, ...], x: Array, rho: list[Array]) -> Array:
-    """Return the energy of the labelling k in all chains."""
+    """Return the energy of the labeling k in all chains."""
     out: Array = x[:, range(x.shape[1]), k].sum(axis=1)
     for i, edge in enumerate(rho):
         out = out + edge[:, k[i], k[i + 1]]
@@ -428,15 +428,15 @@ def energy(k: tuple[int, ...], x: Array, rho: list[Array]) -> Array:
 
 @settings(max_examples=150)
 @given(p=TINY, level=ANY_LEVEL)
-def test_all_labellings(p: Pass, level: str) -> None:
+def test_all_labelings(p: Pass, level: str) -> None:
     result = at_level(level, lambda: run(p))
     assert result.s is not None
     x, s, rho = costs(p), along(result.s, p), all_rho(p)
-    energies = np.array([energy(k, x, rho) for k in labellings(x)])
-    sums = np.array([energy(k, s, []) for k in labellings(x)])
+    energies = np.array([energy(k, x, rho) for k in labelings(x)])
+    sums = np.array([energy(k, s, []) for k in labelings(x)])
     minima = energies.min(axis=0)
     assert (sums <= energies).all()
-    assert (sums == energies).any(axis=0).all()  # at a best labelling
+    assert (sums == energies).any(axis=0).all()  # at a best labeling
     assert (s.min(axis=2).sum(axis=1) == minima).all()
     assert (chain_minima(x, rho) == minima).all()
     assert result.bound == minima.sum()

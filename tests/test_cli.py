@@ -51,8 +51,8 @@ def test_pair(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (hamflow.read_flow(out / "b.pfm") == result.backward).all()
     assert np.abs(result.flow[10:30, 10:35] - (3, 0)).max() < 0.05
     scale = float(np.percentile(np.linalg.norm(result.flow, axis=2), 95))
-    colours = hamflow.flow_to_color(result.flow, max_flow=scale)
-    assert (hamflow.read_image(picture) == colours).all()
+    colors = hamflow.flow_to_color(result.flow, max_flow=scale)
+    assert (hamflow.read_image(picture) == colors).all()
     assert (hamflow.read_image(others["occlusion"])[..., 0] == 255 * result.occlusion).all()
     shown = hamflow.read_image(others["confidence"])[..., 0]
     assert np.abs(shown / 255 - result.confidence).max() < 0.003

@@ -90,7 +90,7 @@ def test_already_int8(
     file = out / "a.onnx"
     assert main(["export", str(weights), "-o", str(file), "--int8"]) == 0
     capsys.readouterr()
-    assert "quantised already" in fails(file, "-o", out / "b.onnx", "--int8")
+    assert "quantized already" in fails(file, "-o", out / "b.onnx", "--int8")
     assert os.listdir(out) == ["a.onnx"]
 
 

@@ -124,7 +124,7 @@ def test_folder_to_folder(tmp_path: Path, folder: Path, capsys: pytest.CaptureFi
         assert hamflow.read_image(extras["confidence"] / f"{name}.png").max() > 128
     printed = capsys.readouterr()
     assert printed.out.startswith("4 pairs done, ")
-    assert f" s per pair: {out}; full colour is " in printed.out
+    assert f" s per pair: {out}; full color is " in printed.out
     assert printed.out.count("\n") == 1
     assert printed.err == ""
 
@@ -141,7 +141,7 @@ def test_same_results_as_pair_by_pair(tmp_path: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".mp4", ".webm"])
-def test_video_to_colour_video(
+def test_video_to_color_video(
     tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = write_video(tmp_path / "in.mp4", moving(4))
@@ -158,7 +158,7 @@ def test_video_to_colour_video(
     for picture in pictures:
         off = np.abs(np.median(picture, axis=(0, 1)) - expected).max(axis=1)
         assert off.min() < 12
-    assert "full colour is 4 px (--max-flow 4)" in capsys.readouterr().out
+    assert "full color is 4 px (--max-flow 4)" in capsys.readouterr().out
 
 
 # --- the sequence --------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ def test_continue_a_folder(
     assert firsts(calls)[4:] == ["im2"]
 
 
-def test_continue_a_colour_video(
+def test_continue_a_color_video(
     tmp_path: Path, folder: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out.mp4"
@@ -530,7 +530,7 @@ def test_nothing_half_written(
     assert files(out) == ["im1.flo", "im2.flo", "im3.flo", "im4.flo", "run.json"]
 
 
-# --- colours -------------------------------------------------------------------------------------
+# --- colors -------------------------------------------------------------------------------------
 
 
 def test_one_scale_for_all_frames(
@@ -555,7 +555,7 @@ def test_the_first_pair_sets_the_scale(
 ) -> None:
     out = tmp_path / "out.mkv"
     assert run(folder, "-o", out, "--viz", tmp_path / "viz") == 0
-    assert "full colour is 5 px (--max-flow 5)" in capsys.readouterr().out
+    assert "full color is 5 px (--max-flow 5)" in capsys.readouterr().out
     flow = np.full((48, 64, 2), (3, 4), np.float32)
     pictures = [hamflow.read_image(tmp_path / "viz" / f"im{k}.png") for k in range(1, 5)]
     for picture in pictures:

@@ -12,7 +12,7 @@ import pytest
 import hamflow
 from hamflow.cli.main import main
 from hamflow.datasets import demo_scene
-from hamflow.visualise import add_wheel, draw_arrows, error_map, typical_length
+from hamflow.visualize import add_wheel, draw_arrows, error_map, typical_length
 
 SCENE = demo_scene(64, 96)
 WRONG = SCENE.flow + np.float32(2)
@@ -37,10 +37,10 @@ def run(*args: object) -> int:
 # --- viz -----------------------------------------------------------------------------------------
 
 
-def test_colours(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_colors(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scale = typical_length(WRONG)
     assert run("viz", data / "flow.flo", "-o", out / "a.png") == 0
-    assert f"96×64 pixels, full colour is {scale:.3g} px" in capsys.readouterr().out
+    assert f"96×64 pixels, full color is {scale:.3g} px" in capsys.readouterr().out
     plain = hamflow.flow_to_color(WRONG, max_flow=scale)
     assert (hamflow.read_image(out / "a.png") == plain).all()
     assert run("viz", data / "flow.flo", "-o", out / "b.png", "--max-flow", 30, "--wheel") == 0

@@ -72,12 +72,12 @@ WINDOWS = (
     (40, 3, -2, 4),  # every target outside
     (-(1 << 24), 2, 1 << 24, 3),
 )
-IMAGES = ("rgb", "grey", "float", "uint16")
+IMAGES = ("rgb", "gray", "float", "uint16")
 
 
 def other_image(image: Array, kind: str) -> Array:
     """The same contrasts in another type."""
-    if kind == "grey":
+    if kind == "gray":
         return image[:, :, 0].copy()
     if kind == "float":
         return image / 255
@@ -86,7 +86,7 @@ def other_image(image: Array, kind: str) -> Array:
 
 @st.composite
 def problems(draw: st.DrawFn, **fixed: Any) -> Problem:
-    """Sizes and windows of every kind, too large to look at all labellings."""
+    """Sizes and windows of every kind, too large to look at all labelings."""
     rng = np.random.default_rng(draw(SEEDS))
     shape, window = draw(st.sampled_from(SIZES)), draw(st.sampled_from(WINDOWS))
     kind = draw(st.sampled_from(KINDS))
@@ -517,7 +517,7 @@ def edges_of(dual: Dual, plane: str) -> tuple[Array, Array, int]:
     blocks=st.sampled_from(["rows", "columns", "pixels"]),
     seed=SEEDS,
 )
-def test_relabelling_is_exact(problem: Problem, plane: Any, blocks: Any, seed: int) -> None:
+def test_relabeling_is_exact(problem: Problem, plane: Any, blocks: Any, seed: int) -> None:
     data, dual = problem.data(), problem.dual()
     data.use(problem.arithmetic())
     before = random_labels(np.random.default_rng(seed), problem)
@@ -543,7 +543,7 @@ def test_relabelling_is_exact(problem: Problem, plane: Any, blocks: Any, seed: i
 
 @settings(max_examples=60)
 @given(problem=problems(), plane=st.sampled_from(["u", "v"]), seed=SEEDS)
-def test_relabelling_never_raises_the_energy(problem: Problem, plane: Any, seed: int) -> None:
+def test_relabeling_never_raises_the_energy(problem: Problem, plane: Any, seed: int) -> None:
     data, dual = problem.data(), problem.dual()
     data.use(problem.arithmetic())
     u, v = random_labels(np.random.default_rng(seed), problem)
@@ -559,7 +559,7 @@ def test_relabelling_never_raises_the_energy(problem: Problem, plane: Any, seed:
 @pytest.mark.parametrize("delta", [2.0, 6.0])
 @pytest.mark.parametrize("plane", ["u", "v"])
 @pytest.mark.parametrize("count", [15, 16, 63, 64, 127, 128, 129, 150])
-def test_relabelling_with_many_labels(
+def test_relabeling_with_many_labels(
     count: int, plane: Any, delta: float, arithmetic: Any
 ) -> None:
     shape, window = (3, 160), (-count // 2, count, -1, 2)
@@ -742,7 +742,7 @@ def test_good_labels_spread_along_rows_and_columns(turned: bool) -> None:
     assert (labels == [1, 1, 0]).all()
 
 
-def test_neighbours_labels() -> None:
+def test_neighbors_labels() -> None:
     labels = np.arange(12, dtype=np.int16).reshape(3, 4)
     for shift, axis in itertools.product((1, -1), (0, 1)):
         expected = labels.copy()

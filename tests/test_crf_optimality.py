@@ -1,4 +1,4 @@
-"""The bound and the energy against what is best: all labellings of tiny problems, and LPs."""
+"""The bound and the energy against what is best: all labelings of tiny problems, and LPs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_rounding_is_downwards(problem: Problem) -> None:
     assert (rounded >= true - terms / scale).all()
 
 
-# --- all labellings -------------------------------------------------------------------------------
+# --- all labelings -------------------------------------------------------------------------------
 
 
 @settings(max_examples=150)
@@ -240,7 +240,7 @@ def test_relaxations_in_order(problem: Problem) -> None:
 
 
 def test_the_relaxations_differ() -> None:
-    # Two neighbours that want to agree in u and in v, while one costs nothing where u = v and the
+    # Two neighbors that want to agree in u and in v, while one costs nothing where u = v and the
     # other where u != v. Halves of everything satisfy the decomposed relaxation.
     equal = np.array([[0.0, 60.0], [60.0, 0.0]])
     table = np.broadcast_to([0.0, 7.5], (1, 2, 2))

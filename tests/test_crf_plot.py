@@ -34,7 +34,7 @@ def test_picture_is_legible(tmp_path: Path) -> None:
     image = hamflow.read_image(path)
     height, width = image.shape[:2]
     assert min(height, width) >= 800
-    # Both curves in their colours, on white.
+    # Both curves in their colors, on white.
     assert (image[2, 2] == 255).all()
     for color in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)):
         assert (np.abs(image[..., :3].astype(int) - color).max(axis=2) < 8).sum() > 500

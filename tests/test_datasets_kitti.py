@@ -72,12 +72,12 @@ def test_2015_test(kitti: Path) -> None:
 
 def test_2012(tmp_path: Path) -> None:
     root = write_kitti(tmp_path, "image_0")
-    grey = {path: scene(0).image0.mean(axis=2).astype(np.uint8) for path in root.rglob("image_0/*")}
-    for path, image in grey.items():
+    gray = {path: scene(0).image0.mean(axis=2).astype(np.uint8) for path in root.rglob("image_0/*")}
+    for path, image in gray.items():
         save_image(path, image)
     first = Kitti2012Dataset(root)[0]
     assert first.image0_path.parent.name == "image_0"
-    assert np.array_equal(first.image0[:, :, 1], next(iter(grey.values())))
+    assert np.array_equal(first.image0[:, :, 1], next(iter(gray.values())))
     assert np.abs(first.flow - scene(0).flow).max() <= KITTI_STEP
     write_kitti(root, "colored_0")
     assert np.array_equal(Kitti2012Dataset(root)[0].image0, scene(0).image0)

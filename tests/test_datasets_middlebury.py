@@ -24,8 +24,8 @@ def flow(tmp_path: Path) -> Path:
         for kind in ("other-data", "eval-data"):
             for frame, image in ((10, shown.image0), (11, shown.image1)):
                 save_image(root / kind / name / f"frame{frame}.png", image)
-                grey = image.mean(axis=2).astype(np.uint8)
-                save_image(root / f"{kind}-gray" / name / f"frame{frame}.png", grey)
+                gray = image.mean(axis=2).astype(np.uint8)
+                save_image(root / f"{kind}-gray" / name / f"frame{frame}.png", gray)
         # Of the version with all frames.
         save_image(root / "other-data" / name / "frame09.png", shown.image0)
         if name in WITH_FLOW:
@@ -41,11 +41,11 @@ def test_flow(flow: Path) -> None:
         assert pair.occluded is None
 
 
-def test_grey(flow: Path) -> None:
-    pair = MiddleburyDataset(flow, grey=True)[1]
+def test_gray(flow: Path) -> None:
+    pair = MiddleburyDataset(flow, gray=True)[1]
     assert np.array_equal(pair.image0[:, :, 2], scene(1).image0.mean(axis=2).astype(np.uint8))
     assert (pair.flow == scene(1).flow).all()
-    assert len(MiddleburyDataset(flow, split="test", grey=True)) == 3
+    assert len(MiddleburyDataset(flow, split="test", gray=True)) == 3
 
 
 def test_evaluation_scenes_have_no_flow(flow: Path) -> None:
@@ -71,7 +71,7 @@ def test_missing_pieces_of_flow(flow: Path) -> None:
     shutil.rmtree(flow / "other-gt-flow")
     message_of(lambda: MiddleburyDataset(flow), flow / "other-gt-flow")
     shutil.rmtree(flow / "eval-data-gray")
-    message_of(lambda: MiddleburyDataset(flow, split="test", grey=True), flow / "eval-data-gray")
+    message_of(lambda: MiddleburyDataset(flow, split="test", gray=True), flow / "eval-data-gray")
     with pytest.raises(InputError, match="split must be training or test, not 'eval'"):
         MiddleburyDataset(flow, split="eval")  # type: ignore[arg-type]
 
@@ -119,12 +119,12 @@ def stereo(tmp_path: Path) -> Path:
     mask[np.isinf(disparity())] = 0
     save_image(midd / "mask0nocc.png", mask)
     write_stereo(root / "MiddEval3/testQ/Australia")
-    grey = np.where(np.isinf(disparity()), 0, 8 * disparity()).astype(np.uint8)
+    gray = np.where(np.isinf(disparity()), 0, 8 * disparity()).astype(np.uint8)
     old = write_stereo(root / "2001/sawtooth", ("im2.ppm", "im6.ppm"))
-    save_image(old / "disp2.pgm", grey)
+    save_image(old / "disp2.pgm", gray)
     venus = write_stereo(root / "2001/venus", ("im2.png", "im6.png"))
     write_stereo(venus)  # which are then not the two to take
-    save_image(venus / "disp2.png", grey)
+    save_image(venus / "disp2.png", gray)
     return root
 
 
@@ -155,13 +155,13 @@ def test_stereo_without_disparities(stereo: Path) -> None:
 
 def test_scales(tmp_path: Path) -> None:
     names = ("im2.png", "im6.png")
-    grey = np.where(np.isinf(disparity()), 0, 4 * disparity()).astype(np.uint8)
+    gray = np.where(np.isinf(disparity()), 0, 4 * disparity()).astype(np.uint8)
     for scene_name in ("conesQ", "mine"):
         folder = write_stereo(tmp_path / scene_name, names)
-        save_image(folder / "disp2.png", grey)
+        save_image(folder / "disp2.png", gray)
     cones, mine = MiddleburyStereoDataset(tmp_path)
     # These 56 pixels are far less than the 1800 of the full size.
-    np.testing.assert_allclose(cones.flow[1, 1, 0], -int(grey[1, 1]) * 56 / 1800, rtol=1e-6)
+    np.testing.assert_allclose(cones.flow[1, 1, 0], -int(gray[1, 1]) * 56 / 1800, rtol=1e-6)
     said = message_of(lambda: mine.flow, tmp_path / "mine/disp2.png")
     assert "only for the scenes barn1, " in said
     assert "option scale" in said
@@ -211,8 +211,8 @@ def test_damaged_disparities(stereo: Path, content: bytes, words: str) -> None:
     assert words in message_of(lambda: pair.flow, path)
 
 
-def test_coloured_disparities(stereo: Path) -> None:
+def test_colored_disparities(stereo: Path) -> None:
     path = stereo / "2001/venus/disp2.png"
     save_image(path, scene().image0)
     pair = MiddleburyStereoDataset(stereo / "2001/venus")[0]
-    assert "has colours" in message_of(lambda: pair.flow, path)
+    assert "has colors" in message_of(lambda: pair.flow, path)

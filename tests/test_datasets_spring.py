@@ -41,13 +41,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     flow = doubled(sign * scene(k).flow)
                     save_flow(root / f"train/{name}/{kind}/{kind}_{k:04}.flo5", flow)
                     if name == "0001":
-                        colours = np.zeros((40, 56, 3), np.uint8)
-                        # Hidden and outside have colours of their own; blue means neither.
-                        colours[..., 2] = 255
-                        colours[scene(k).occluded, k % 2] = 255
+                        colors = np.zeros((40, 56, 3), np.uint8)
+                        # Hidden and outside have colors of their own; blue means neither.
+                        colors[..., 2] = 255
+                        colors[scene(k).occluded, k % 2] = 255
                         matched = f"matchmap_{kind}"
                         place = f"train/{name}/maps/{matched}/{matched}_{k:04}.png"
-                        save_image(root / place, colours)
+                        save_image(root / place, colors)
     return root
 
 

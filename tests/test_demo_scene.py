@@ -83,9 +83,9 @@ def test_motions(seed: int) -> None:
 
 
 def test_contrast_for_matching(scene: Scene) -> None:
-    grey = scene.image0.mean(axis=2)
-    assert grey.std() > 30
-    blocks = grey[:, :384].reshape(32, 8, 48, 8)
+    gray = scene.image0.mean(axis=2)
+    assert gray.std() > 30
+    blocks = gray[:, :384].reshape(32, 8, 48, 8)
     assert (blocks.std(axis=(1, 3)) > 2).mean() > 0.97
 
 

@@ -32,7 +32,7 @@ Array = NDArray[Any]
 # Quick, for what does not depend on the presets' parameters.
 SMALL = EstimatorConfig(
     model="pairs",
-    fill=FillConfig(neighbours=20, rounds=2),
+    fill=FillConfig(neighbors=20, rounds=2),
     variational=VariationalConfig(warps=3, sweeps=8),
 )
 STAGES = ["descriptors", "joint model", "filling", "refinement"]
@@ -217,18 +217,18 @@ def test_flow_of_other_numbers(dtype: Any) -> None:
 
 
 def test_kinds_of_images() -> None:
-    colour = texture(20, 30)
-    expected = pixels(colour)
-    picture = Image.fromarray(colour)
-    alpha = np.dstack([colour, np.arange(600).reshape(20, 30) % 256]).astype(np.uint8)
+    color = texture(20, 30)
+    expected = pixels(color)
+    picture = Image.fromarray(color)
+    alpha = np.dstack([color, np.arange(600).reshape(20, 30) % 256]).astype(np.uint8)
     for same in (alpha, picture, picture.convert("RGBA")):
         assert same_bytes(pixels(same), expected)
-    grey = colour[..., 1]
-    for same in (grey, grey[..., None], Image.fromarray(grey)):
+    gray = color[..., 1]
+    for same in (gray, gray[..., None], Image.fromarray(gray)):
         assert same_bytes(pixels(same), np.ascontiguousarray(expected[..., [1, 1, 1]]))
 
 
-def test_grey_images() -> None:
+def test_gray_images() -> None:
     assert error(estimate(*(image[..., 1] for image in shifted(5, -3))).flow, 5, -3) < 0.05
 
 
@@ -243,10 +243,10 @@ def test_files(tmp_path: Path, kind: Any) -> None:
 @pytest.mark.parametrize("mode", ["P", "LA", "CMYK", "1", "I;16"])
 def test_modes_of_pictures(mode: str) -> None:
     """What a picture looks like counts, not the numbers that it is stored as."""
-    grey = mode == "I;16"
-    image = texture(20, 30)[..., 0].astype(np.uint16) * 200 if grey else texture(20, 30)
-    picture = Image.fromarray(image) if grey else Image.fromarray(image).convert(mode)
-    if grey:
+    gray = mode == "I;16"
+    image = texture(20, 30)[..., 0].astype(np.uint16) * 200 if gray else texture(20, 30)
+    picture = Image.fromarray(image) if gray else Image.fromarray(image).convert(mode)
+    if gray:
         assert np.allclose(pixels(picture), image[..., None] / 65535)
     else:
         assert np.allclose(pixels(picture), np.asarray(picture.convert("RGB")) / 255)

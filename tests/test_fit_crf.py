@@ -240,11 +240,11 @@ def test_scale() -> None:
     assert fit([pair], window=8, scale=3, budget=1).best.epe[0] < 0.5
 
 
-@pytest.mark.parametrize("kind", ["grey", "uint16", "float"])
+@pytest.mark.parametrize("kind", ["gray", "uint16", "float"])
 def test_other_images(kind: str) -> None:
     scene = demo_scene(40, 48)
     images = [scene.image0, scene.image1]
-    if kind == "grey":
+    if kind == "gray":
         images = [image[..., 0] for image in images]
     elif kind == "uint16":
         images = [image.astype(np.uint16) * 257 for image in images]  # type: ignore[misc]

@@ -181,7 +181,7 @@ def test_hybrid(place: Place, outside: float, seed: int) -> None:
         assert same_bytes(result.bits0, bits0)
         assert same_bytes(result.bits1, bits1)
         assert_threads_agree(work, result)
-        # v from the result's own c^v, then u from the quantised row.
+        # v from the result's own c^v, then u from the quantized row.
         v = nearest_argmin(result.cv, window.v0)
         at = (v - window.v0)[:, :, None, None]
         row = np.take_along_axis(distances, at, axis=3)[..., 0]

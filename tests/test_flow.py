@@ -26,7 +26,7 @@ def test_doctests() -> None:
     assert doctest.testmod(hamflow.flow).failed == 0
 
 
-# Colours
+# Colors
 
 
 def special_flows() -> dict[str, NDArray[Any]]:

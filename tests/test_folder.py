@@ -220,7 +220,7 @@ def test_mismatched_flow(root: Path, file: str) -> None:
 def test_masks_are_black_and_white(root: Path, scene: Scene) -> None:
     path = root / "chairs/one/occ.png"
     write_image(path, scene.occluded.astype(np.uint8))
-    with pytest.raises(FileError, match="other colours than black and white") as caught:
+    with pytest.raises(FileError, match="other colors than black and white") as caught:
         _ = FolderDataset(root)[0].occluded
     message_of(caught, path)
     for mask in (scene.occluded, scene.occluded * np.uint16(2**16 - 1)):

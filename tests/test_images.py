@@ -40,8 +40,8 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
 
 
-def header(width: int, height: int, depth: int = 16, colour: int = 2, interlace: int = 0) -> bytes:
-    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlace))
+def header(width: int, height: int, depth: int = 16, color: int = 2, interlace: int = 0) -> bytes:
+    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, interlace))
 
 
 def filter_line(kind: int, line: bytes, above: bytes, depth: int) -> bytes:
@@ -69,10 +69,10 @@ def encode(samples: NDArray[np.uint16], filters: list[int], interlace: bool = Fa
             lines.append(filter_line(filters[len(lines) % len(filters)], line, above, 2 * channels))
             above = line
     packed = zlib.compress(b"".join(lines))
-    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    color = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
     return (
         SIGNATURE
-        + header(width, height, 16, colour, int(interlace))
+        + header(width, height, 16, color, int(interlace))
         + chunk(b"tEXt", b"Comment\0skipped")
         + chunk(b"IDAT", packed[: len(packed) // 2])
         + chunk(b"IDAT", packed[len(packed) // 2 :])
@@ -113,12 +113,12 @@ def test_png16(
     path = tmp_path / "a.png"
     path.write_bytes(encode(samples, filters, interlace))
     image = read_image(path)
-    colour = samples[:, :, :1] if samples.shape[2] < 3 else samples[:, :, :3]
+    color = samples[:, :, :1] if samples.shape[2] < 3 else samples[:, :, :3]
     assert image.dtype == np.uint16
     assert image.shape == (*samples.shape[:2], 3)
     assert image.flags.c_contiguous
     assert image.flags.writeable
-    assert (image == colour).all()
+    assert (image == color).all()
 
 
 def test_png16_agrees_with_opencv(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_png16_damage(tmp_path: Path) -> None:
     assert "filter" in error_for(tmp_path, png(ihdr, chunk(b"IDAT", undefined), end))
     unknown = png(ihdr, chunk(b"ABCD", b""), chunk(b"IDAT", pixels), end)
     assert "critical chunk" in error_for(tmp_path, unknown)
-    for colour in (1, 3, 5, 7):
-        assert "does not define" in error_for(tmp_path, png(header(7, 5, colour=colour), end))
+    for color in (1, 3, 5, 7):
+        assert "does not define" in error_for(tmp_path, png(header(7, 5, color=color), end))
     assert "does not define" in error_for(tmp_path, png(header(7, 5, interlace=2), end))
     longer = chunk(b"IHDR", struct.pack(">IIBBBBBB", 7, 5, 16, 2, 0, 0, 0, 0))
     assert "header" in error_for(tmp_path, png(longer, end))
@@ -244,16 +244,16 @@ def test_alpha_palette_bilevel_cmyk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["png", "tif", "pgm"])
-def test_grey_of_16_bits(tmp_path: Path, suffix: str) -> None:
-    grey = rgb16()[:, :, 0]
-    Image.fromarray(grey).save(tmp_path / f"a.{suffix}")
+def test_gray_of_16_bits(tmp_path: Path, suffix: str) -> None:
+    gray = rgb16()[:, :, 0]
+    Image.fromarray(gray).save(tmp_path / f"a.{suffix}")
     image = read_image(tmp_path / f"a.{suffix}")
     assert image.dtype == np.uint16
-    assert (image == grey[:, :, None]).all()
+    assert (image == gray[:, :, None]).all()
 
 
 @pytest.mark.parametrize("value", [-1, 70000])
-def test_grey_beyond_16_bits(tmp_path: Path, value: int) -> None:
+def test_gray_beyond_16_bits(tmp_path: Path, value: int) -> None:
     Image.fromarray(np.full((2, 2), value, np.int32)).save(tmp_path / "a.tif")
     with pytest.raises(FileError, match="16 bits"):
         read_image(tmp_path / "a.tif")

@@ -32,14 +32,14 @@ class Problem:
     place: Array
     match: Array
     trust: Array
-    neighbours: int = 8
+    neighbors: int = 8
     reach: float = 0.5
     tolerance: float = 1.25
     rounds: int = 3
 
     @property
     def how(self) -> tuple[int, float, float, int]:
-        return self.neighbours, self.reach, self.tolerance, self.rounds
+        return self.neighbors, self.reach, self.tolerance, self.rounds
 
 
 def run(p: Problem) -> tuple[Array, Array]:
@@ -85,7 +85,7 @@ def random_problem(rng: np.random.Generator, **how: Any) -> Problem:
     match[x > width / 2] += 4
     match[rng.random(count) < 0.15] += rng.normal(size=2) * 10
     how = {
-        "neighbours": int(rng.integers(1, 15)),
+        "neighbors": int(rng.integers(1, 15)),
         "reach": float(rng.choice([0.5, 2.0, 10.0])),
         "rounds": int(rng.integers(0, 4)),
     } | how
@@ -104,7 +104,7 @@ def random_problem(rng: np.random.Generator, **how: Any) -> Problem:
 
 
 def links_of(p: Problem) -> list[tuple[int, int, np.float32]]:
-    """Return all pairs of neighbouring pixels and how long the step is."""
+    """Return all pairs of neighboring pixels and how long the step is."""
     height, width = p.right.shape
     links = []
     for y in range(height):
@@ -153,14 +153,14 @@ def seed_links(
 
 
 class Model:
-    """An affine flow around a centre: two rows of (value, slope in x, slope in y)."""
+    """An affine flow around a center: two rows of (value, slope in x, slope in y)."""
 
-    def __init__(self, centre: Array, rows: Array) -> None:
-        self.centre, self.rows = centre, rows
+    def __init__(self, center: Array, rows: Array) -> None:
+        self.center, self.rows = center, rows
 
     def at(self, place: Array) -> Array:
-        from_centre = place - self.centre
-        values: Array = self.rows[:, 0] + from_centre @ self.rows[:, 1:].T
+        from_center = place - self.center
+        values: Array = self.rows[:, 0] + from_center @ self.rows[:, 1:].T
         return values
 
 
@@ -180,7 +180,7 @@ class Reference:
 
     def nearest(self, seed: int) -> tuple[Array, Array]:
         """Return the seeds that count, nearest first, and how much."""
-        found = list(shortest(self.links, [seed]).items())[: self.p.neighbours]
+        found = list(shortest(self.links, [seed]).items())[: self.p.neighbors]
         who = np.array([s for s, _ in found])
         weights = [math.exp(-d / self.p.reach) * self.p.trust[s] for s, (d, _) in found]
         return who, np.array(weights)
@@ -207,12 +207,12 @@ class Reference:
         for _ in range(4):
             weights = near / (1 + self.ratios(seed, model)) ** 2
             weights = weights / weights.sum()
-            centre, mean = weights @ self.place[who], weights @ self.match[who]
-            x, u = self.place[who] - centre, self.match[who] - mean
-            # Least squares, and 4 square pixels in favour of no slope.
+            center, mean = weights @ self.place[who], weights @ self.match[who]
+            x, u = self.place[who] - center, self.match[who] - mean
+            # Least squares, and 4 square pixels in favor of no slope.
             normal = (weights[:, None] * x).T @ x + 4 * np.eye(2)
             slopes = np.linalg.solve(normal, (weights[:, None] * x).T @ u).T
-            model = Model(centre, np.column_stack([mean, slopes]))
+            model = Model(center, np.column_stack([mean, slopes]))
         return model
 
     def improved(self, seed: int, models: list[Model]) -> Model:
@@ -245,10 +245,10 @@ def test_the_problems_are_not_trivial() -> None:
     p = next(
         p
         for p in (random_problem(np.random.default_rng(k)) for k in range(99))
-        if len(p.pixel) > 20 and p.neighbours > 8 and p.rounds > 0
+        if len(p.pixel) > 20 and p.neighbors > 8 and p.rounds > 0
     )
     flow = run(p)[0]
-    for change in ({"rounds": 0}, {"neighbours": 5}, {"reach": 0.1}, {"tolerance": 0.3}):
+    for change in ({"rounds": 0}, {"neighbors": 5}, {"reach": 0.1}, {"tolerance": 0.3}):
         assert abs(run(replace(p, **change))[0] - flow).max() > 0.05, change
     for name in ("right", "down", "trust"):
         other = replace(p, **{name: np.ascontiguousarray(getattr(p, name)[::-1])})
@@ -257,8 +257,8 @@ def test_the_problems_are_not_trivial() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_owners(seed: int) -> None:
-    """With a single neighbour every pixel has the flow of a nearest seed."""
-    p = random_problem(np.random.default_rng(seed), neighbours=1, rounds=2)
+    """With a single neighbor every pixel has the flow of a nearest seed."""
+    p = random_problem(np.random.default_rng(seed), neighbors=1, rounds=2)
     flow, distance = run(p)
     alone = [shortest(links_of(p), [int(start)]) for start in p.pixel]
     for i, (vector, length) in enumerate(zip(flow.reshape(-1, 2), distance.flat, strict=True)):
@@ -285,7 +285,7 @@ def test_an_affine_motion() -> None:
         return 3 + 0.05 * x - 0.03 * y, -8 - 0.02 * x + 0.04 * y
 
     p = at_pixels(rng.permutation(height * width)[:300], width, motion)
-    p = replace(p, right=even(height, width), down=even(height, width), neighbours=100)
+    p = replace(p, right=even(height, width), down=even(height, width), neighbors=100)
     flow, _ = run(p)
     # Slopes are a little too flat, by intention.
     error = np.linalg.norm(flow - everywhere(motion, height, width), axis=2)
@@ -305,7 +305,7 @@ def test_outliers_are_overruled() -> None:
     assert wrong.sum() > 15
     match = np.where(wrong[:, None], rng.uniform(-20, 20, (count, 2)), p.match).astype(F)
     steps = even(height, width)
-    flow, _ = run(replace(p, match=match, right=steps, down=steps, neighbours=50))
+    flow, _ = run(replace(p, match=match, right=steps, down=steps, neighbors=50))
     assert abs(flow - everywhere(motion, height, width)).max() < 0.1
 
 
@@ -315,7 +315,7 @@ def two_planes(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def scene_of_two() -> tuple[Array, Array, Array]:
-    """Two colours that meet at x = 30, the flow of each, and where it is known: not in a hole."""
+    """Two colors that meet at x = 30, the flow of each, and where it is known: not in a hole."""
     height, width = 40, 60
     image = np.full((height, width, 3), 0.2, F)
     image[:, 30:] = 0.8
@@ -327,7 +327,7 @@ def scene_of_two() -> tuple[Array, Array, Array]:
 def test_two_motions_meet_at_an_edge() -> None:
     _, truth, known = scene_of_two()
     height, width = known.shape
-    p = at_pixels(np.flatnonzero(known)[::7], width, two_planes, neighbours=60)
+    p = at_pixels(np.flatnonzero(known)[::7], width, two_planes, neighbors=60)
     right = even(height, width)
     right[:, 29] = 2  # the way across
     flow, _ = run(replace(p, right=right, down=even(height, width)))
@@ -341,8 +341,8 @@ def test_filling_stops_at_the_edge_of_an_image() -> None:
     image, truth, known = scene_of_two()
     filled, _ = fill(image, truth, known)
     assert abs(filled - truth).max() < 0.3
-    grey = fill(np.full_like(image, 0.5), truth, known)[0]
-    assert abs(grey - truth)[~known].max() > 2
+    gray = fill(np.full_like(image, 0.5), truth, known)[0]
+    assert abs(gray - truth)[~known].max() > 2
 
 
 def test_one_seed() -> None:
@@ -356,7 +356,7 @@ def test_one_seed() -> None:
 def test_seeds_everywhere() -> None:
     rng = np.random.default_rng(0)
     match = rng.normal(size=(2, 20)) * 9
-    p = at_pixels(np.arange(20), 5, lambda x, y: match, neighbours=1)
+    p = at_pixels(np.arange(20), 5, lambda x, y: match, neighbors=1)
     flow, distance = run(replace(p, right=even(4, 5), down=even(4, 5)))
     assert (distance == 0).all()
     assert (flow.reshape(20, 2) == p.match).all()
@@ -368,7 +368,7 @@ def test_seeds_everywhere() -> None:
 def test_threads() -> None:
     rng = np.random.default_rng(0)
     pixel = rng.permutation(70 * 90)[:700]  # of several blocks
-    p = at_pixels(pixel, 90, lambda x, y: rng.normal(size=(2, 700)), neighbours=20)
+    p = at_pixels(pixel, 90, lambda x, y: rng.normal(size=(2, 700)), neighbors=20)
     right, down = rng.uniform(0.01, 1, (2, 70, 90)).astype(F)
     p = replace(p, right=right, down=down)
     one = with_threads(1, lambda: run(p))
@@ -392,7 +392,7 @@ GOOD = replace(
         ({"trust": np.zeros(3, F)}, "trust has the wrong shape"),
         ({"pixel": np.array([0, 15], np.int32)}, "outside of the image"),
         ({"pixel": np.array([-1, 2], np.int32)}, "outside of the image"),
-        ({"neighbours": 0}, "how"),
+        ({"neighbors": 0}, "how"),
         ({"reach": 0.0}, "how"),
         ({"tolerance": math.nan}, "how"),
         ({"rounds": -1}, "how"),
@@ -423,8 +423,8 @@ def test_small_regions_are_not_trusted() -> None:
     trusted[:, :20] = True
     flow[10:15, 30:35] = 9
     trusted[10:15, 30:35] = True
-    assert not fill(image, flow, trusted, FillConfig(smallest=26, neighbours=4))[0].any()
-    filled = fill(image, flow, trusted, FillConfig(smallest=25, neighbours=4))[0]
+    assert not fill(image, flow, trusted, FillConfig(smallest=26, neighbors=4))[0].any()
+    filled = fill(image, flow, trusted, FillConfig(smallest=25, neighbors=4))[0]
     assert np.allclose(filled[12, 32], 9, atol=0.01)
     # Where nothing else is left, they are better than nothing ...
     trusted[:, :20] = False
@@ -507,7 +507,7 @@ def test_bad_input_of_fill() -> None:
         ("cell", 0),
         ("cell", 2.0),
         ("smallest", -1),
-        ("neighbours", 0),
+        ("neighbors", 0),
         ("rounds", -1),
         ("step", 0.0),
         ("reach", math.nan),

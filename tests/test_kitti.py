@@ -35,11 +35,11 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
 
 
-def png(samples: list[list[int]], colour: int = 2, depth: int = 16) -> bytes:
+def png(samples: list[list[int]], color: int = 2, depth: int = 16) -> bytes:
     """One unfiltered row, as the specification of PNG writes it."""
     letter = "H" if depth == 16 else "B"
     row = b"".join(struct.pack(f">{len(pixel)}{letter}", *pixel) for pixel in samples)
-    header = struct.pack(">IIBBBBB", len(samples), 1, depth, colour, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", len(samples), 1, depth, color, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
@@ -173,9 +173,9 @@ def test_more_pixels_than_can_be_read(tmp_path: Path) -> None:
         pytest.param(b"PIEH" + bytes(40), id="flo"),
         pytest.param(png([[1, 2, 3]])[:20], id="no header"),
         pytest.param(png([[1, 2, 3]], depth=8), id="8 bits"),
-        pytest.param(png([[1]], colour=0), id="grey"),
-        pytest.param(png([[1, 2]], colour=4), id="grey and alpha"),
-        pytest.param(png([[1, 2, 3, 4]], colour=6), id="RGBA"),
+        pytest.param(png([[1]], color=0), id="gray"),
+        pytest.param(png([[1, 2]], color=4), id="gray and alpha"),
+        pytest.param(png([[1, 2, 3, 4]], color=6), id="RGBA"),
     ],
 )
 def test_other_files(tmp_path: Path, content: bytes) -> None:

@@ -102,8 +102,8 @@ def test_rescaled() -> None:
         assert 1 / 1.5 - 0.02 < scale < 1.5 + 0.02
         # The flow of the nearest pixel is off by what it changes over half a pixel.
         assert consistency(out) < 0.06
-        centre = out.flow[out.flow.shape[0] // 2, out.flow.shape[1] // 2] / scale
-        np.testing.assert_allclose(centre, sample.flow[24, 24], atol=0.1)
+        center = out.flow[out.flow.shape[0] // 2, out.flow.shape[1] // 2] / scale
+        np.testing.assert_allclose(center, sample.flow[24, 24], atol=0.1)
     assert len(sizes) > 4
 
 

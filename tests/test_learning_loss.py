@@ -27,7 +27,7 @@ def slow_pixel_loss(costs: Array, label: int, target: str, temperature: float) -
     """The cross-entropy of one pixel in float64, term by term."""
     scores = [-float(cost) / temperature for cost in costs]
     largest = max(scores)
-    normaliser = largest + math.log(sum(math.exp(score - largest) for score in scores))
+    normalizer = largest + math.log(sum(math.exp(score - largest) for score in scores))
     shares = {label: 1.0}
     if target == "spread":
         shares = {
@@ -36,7 +36,7 @@ def slow_pixel_loss(costs: Array, label: int, target: str, temperature: float) -
             if 0 <= label + offset < len(scores)
         }
     total = sum(shares.values())
-    return sum(share / total * (normaliser - scores[k]) for k, share in shares.items())
+    return sum(share / total * (normalizer - scores[k]) for k, share in shares.items())
 
 
 def random_problem(seed: int, shape: tuple[int, int] = (6, 7)) -> tuple[Array, Array, Array]:

@@ -192,16 +192,16 @@ def test_qq_is_straight_through() -> None:
     window = WINDOWS[0]
     pair = phi_pair(3)
     signs = (np.sign(pair[0]), np.sign(pair[1]))
-    quantised = gradients(lambda a, b: project(a, b, window, "qq"), pair, window)
+    quantized = gradients(lambda a, b: project(a, b, window, "qq"), pair, window)
     at_signs = gradients(lambda a, b: project(a, b, window, "fq"), signs, window)
-    for one, other in zip(quantised, at_signs, strict=True):
+    for one, other in zip(quantized, at_signs, strict=True):
         assert np.array_equal(one, other)
-    assert set(np.unique(quantised[0])) <= set(range(-64, 65, 2))
-    assert np.abs(quantised[2]).max() > 0
+    assert set(np.unique(quantized[0])) <= set(range(-64, 65, 2))
+    assert np.abs(quantized[2]).max() > 0
 
 
 @pytest.mark.parametrize("model", ["fq", "qq"])
-def test_inner_minimiser_can_be_given(model: str) -> None:
+def test_inner_minimizer_can_be_given(model: str) -> None:
     window = Window(-3, 6, -1, 3)
     pair = phi_pair(4, 6, 7)
     flow = np.zeros((6, 7, 2), np.float32)
@@ -293,7 +293,7 @@ from hamflow.window import Window
 
 torch.set_num_threads(1)
 network = build_network(Architecture(layers=3, channels=4))
-optimiser = torch.optim.Adam(network.parameters())
+optimizer = torch.optim.Adam(network.parameters())
 images = torch.rand(2, 3, 96, 128)
 flow = np.ones((96, 128, 2), np.float32)
 
@@ -302,7 +302,7 @@ def step(d):
     phi = network(images)
     costs = project(phi[0], phi[1], window)
     matching_loss(*costs, Truth.of(flow, window)).backward()
-    optimiser.step()
+    optimizer.step()
     # Not getrusage, whose figure begins with the memory of the process that started this one.
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 

@@ -34,10 +34,10 @@ def scenes() -> Tensor:
     return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2) / 255
 
 
-def initialised(architecture: Architecture, seed: int = 0) -> DescriptorNetwork:
+def initialized(architecture: Architecture, seed: int = 0) -> DescriptorNetwork:
     torch.manual_seed(seed)
     network = build_network(architecture)
-    network.initialise(scenes())
+    network.initialize(scenes())
     return network
 
 
@@ -66,7 +66,7 @@ def outcome(work: Any, network: DescriptorNetwork, images: Tensor) -> list[Tenso
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("layers", [5, 7, 9])
 def test_like_the_librarys_layers(size: tuple[int, int], layers: int) -> None:
-    network = initialised(Architecture(layers=layers, channels=6, m=4)).double()
+    network = initialized(Architecture(layers=layers, channels=6, m=4)).double()
     torch.manual_seed(1)
     images = torch.rand(2, 3, *size, dtype=torch.float64)
     ours = outcome(network, network, images)
@@ -77,7 +77,7 @@ def test_like_the_librarys_layers(size: tuple[int, int], layers: int) -> None:
 
 
 def test_like_the_librarys_layers_in_float32() -> None:
-    network = initialised(Architecture(layers=7))
+    network = initialized(Architecture(layers=7))
     torch.manual_seed(1)
     images = torch.rand(2, 3, 9, 13)
     ours = outcome(network, network, images)
@@ -103,7 +103,7 @@ def test_gradient_of_a_layer(rows: int, stride: int) -> None:
     ids=str,
 )
 def test_gradient_of_the_network(architecture: Architecture) -> None:
-    network = initialised(architecture).double()
+    network = initialized(architecture).double()
     torch.manual_seed(3)
     images = torch.rand(1, 3, 3, 4, dtype=torch.float64, requires_grad=True)
     names = [name for name, _ in network.named_parameters()]
@@ -120,7 +120,7 @@ def test_gradient_of_the_network(architecture: Architecture) -> None:
 @pytest.mark.parametrize("kind", ["paper", "context"])
 def test_output_has_the_size_of_the_input(kind: Any, size: tuple[int, int]) -> None:
     architecture = Architecture(kind=kind, layers=3, channels=4)
-    network = initialised(architecture)
+    network = initialized(architecture)
     with torch.no_grad():
         phi = network(torch.rand(3, 3, *size))
     assert phi.shape == (3, *size, 64)
@@ -142,7 +142,7 @@ def changed(network: DescriptorNetwork, size: int, y: int, x: int) -> Tensor:
 @pytest.mark.parametrize("layers", [5, 7, 9])
 def test_the_paper_network_sees_exactly_its_square(layers: int) -> None:
     architecture = Architecture(layers=layers, channels=5, m=8)
-    seen = changed(initialised(architecture).double(), 25, 12, 12)
+    seen = changed(initialized(architecture).double(), 25, 12, 12)
     assert len(seen) == (layers + 2) ** 2
     # In the middle of it: a descriptor belongs to its own pixel.
     assert seen.double().mean(0).tolist() == [12, 12]
@@ -159,13 +159,13 @@ def test_the_paper_network_sees_exactly_its_square(layers: int) -> None:
     ids=str,
 )
 def test_no_network_looks_beyond_its_margin(architecture: Architecture) -> None:
-    network = initialised(architecture).double()
+    network = initialized(architecture).double()
     seen = changed(network, 96, 47, 48)
     assert int((seen - torch.tensor([47, 48])).abs().max()) == architecture.margin
 
 
 def test_the_far_part_starts_as_pairs_of_pixels() -> None:
-    network = initialised(Architecture("context", local=24))
+    network = initialized(Architecture("context", local=24))
     taps = torch.cat([layer.weight.flatten(1) for layer in network.taps], dim=1)  # type: ignore[union-attr]
     largest = taps.abs().topk(3, dim=1).values
     # Two taps stand out, and they cancel each other.
@@ -180,19 +180,19 @@ def test_the_far_part_starts_as_pairs_of_pixels() -> None:
 
 @pytest.mark.parametrize("layers", [5, 7, 9])
 def test_few_bits_are_constant_at_the_start(layers: int) -> None:
-    image = scenes()[1:, :, ::2].flip(3)  # not quite one of those it is initialised on
+    image = scenes()[1:, :, ::2].flip(3)  # not quite one of those it is initialized on
     usual = []
     for seed in range(2):
-        network = initialised(Architecture(layers=layers, channels=32), seed)
+        network = initialized(Architecture(layers=layers, channels=32), seed)
         with torch.no_grad():
             assert constant_bits(network(image)[0]) < 0.05
             torch.manual_seed(seed)
             usual.append(constant_bits(build_network(network.architecture)(image)[0]))
-    assert min(usual) > 0.2  # which is what initialise() is for
+    assert min(usual) > 0.2  # which is what initialize() is for
 
 
 def test_layers_start_with_mean_0_and_variance_1() -> None:
-    network = initialised(Architecture(layers=5, channels=16))
+    network = initialized(Architecture(layers=5, channels=16))
     with torch.no_grad():
         x = F.pad((scenes() - 0.5) * 4, (3,) * 4, mode="replicate")
         for layer in network.layers:  # type: ignore[union-attr]
@@ -205,7 +205,7 @@ def test_layers_start_with_mean_0_and_variance_1() -> None:
 
 
 def test_the_start_follows_from_the_seed() -> None:
-    weights = [initialised(Architecture(layers=5, channels=8), s).weights() for s in (0, 0, 1)]
+    weights = [initialized(Architecture(layers=5, channels=8), s).weights() for s in (0, 0, 1)]
     for name, value in weights[0].items():
         assert np.array_equal(value, weights[1][name])
     assert not np.array_equal(weights[0]["layers.0.weight"], weights[2]["layers.0.weight"])
@@ -214,7 +214,7 @@ def test_the_start_follows_from_the_seed() -> None:
 @pytest.mark.parametrize("kind", ["paper", "context"])
 def test_weights_there_and_back(kind: Any) -> None:
     architecture = Architecture(kind=kind, layers=5, channels=6)
-    network = initialised(architecture)
+    network = initialized(architecture)
     weights = network.weights()
     shapes = {name: value.shape for name, value in weights.items()}
     assert list(shapes.items()) == list(architecture.parameters().items())
@@ -231,7 +231,7 @@ def test_weights_there_and_back(kind: Any) -> None:
 
 def test_identical_places_have_identical_descriptors() -> None:
     """No position enters: a moved image has moved descriptors, away from the border."""
-    network = initialised(Architecture(layers=5, channels=8))
+    network = initialized(Architecture(layers=5, channels=8))
     images = scenes()[:1]
     with torch.no_grad():
         whole, part = network(images)[0], network(images[:, :, 3:, 5:])[0]

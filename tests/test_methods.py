@@ -111,7 +111,7 @@ def test_reduced_frames_with_a_preset() -> None:
     assert np.array_equal(
         estimate.confidence, enlarged_boxes(expected.confidence, 2, (shape[0], shape[1]))
     )
-    # Between the centres of the boxes it is interpolated, and in pixels of full resolution.
+    # Between the centers of the boxes it is interpolated, and in pixels of full resolution.
     assert estimate.flow[:48, :66].mean() == pytest.approx(2 * expected.flow.mean(), rel=0.05)
 
 
@@ -126,8 +126,8 @@ def test_peers(name: str) -> None:
         assert np.median(endpoint_error(found, shown.flow)) < 1
     else:
         assert np.array_equal(found, expected)
-    grey = [image.mean(axis=2).astype(np.uint8) for image in (shown.image0, shown.image1)]
-    assert Method(name)(*grey).flow.shape == found.shape
+    gray = [image.mean(axis=2).astype(np.uint8) for image in (shown.image0, shown.image1)]
+    assert Method(name)(*gray).flow.shape == found.shape
 
 
 def test_names() -> None:

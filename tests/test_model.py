@@ -23,7 +23,7 @@ from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.graph import build_model
 from hamflow.descriptors.model import Model, NetworkModel, shipped_models
 from hamflow.descriptors.onnx_check import Checked, check_onnx
-from hamflow.descriptors.quantise import flipped_share, quantise
+from hamflow.descriptors.quantize import flipped_share, quantize
 from hamflow.descriptors.tiles import default_tile_pixels, plan_tiles
 from hamflow.descriptors.weights import save_weights
 from hamflow.errors import FileError
@@ -99,9 +99,9 @@ def test_kinds_of_images() -> None:
     np.testing.assert_allclose(model.describe((image / 255).astype(np.float32)), phi, **close)
     np.testing.assert_allclose(model.describe(image.astype(np.uint16) * 257), phi, **close)
     np.testing.assert_allclose(model.describe((image / 255).astype(">f8")), phi, **close)
-    grey = image[..., 0]
-    repeated = np.repeat(grey[..., None], 3, axis=2)
-    assert (model.describe(grey) == model.describe(repeated)).all()
+    gray = image[..., 0]
+    repeated = np.repeat(gray[..., None], 3, axis=2)
+    assert (model.describe(gray) == model.describe(repeated)).all()
     assert (model.bits(image[:, ::-1]) == model.bits(image[:, ::-1].copy())).all()
     assert model.bits([[0.0, 0.5], [1.0, 0.2]]).shape == (2, 2)
 
@@ -267,7 +267,7 @@ def test_files(file: Path) -> None:
 def test_names(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MODELS", file.parent)
     network, image = SMALL["paper"], random_image(9, 8)
-    small = quantise(built(network), [image])
+    small = quantize(built(network), [image])
     file.with_name("net.int8.onnx").write_bytes(small.data)
     save_weights(file.with_name("other.safetensors"), network, random_weights(network, 1))
     assert shipped_models() == ["net", "other", "pairs"]
@@ -346,7 +346,7 @@ def test_same_bytes_for_the_same_weights() -> None:
 def test_int8(network: Architecture) -> None:
     images = [random_image(24, 32, 3, seed=seed) for seed in range(3)]
     checked = built(network)
-    small = quantise(checked, images[:2])
+    small = quantize(checked, images[:2])
     assert small.architecture == network
     assert small.metadata == checked.metadata | {"precision": "int8"}
     model = NetworkModel("small", small, None, None)
@@ -362,7 +362,7 @@ def test_int8_is_reproducible_and_quiet(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     checked, images = built(SMALL["paper"]), [random_image(300, 400)]
-    first, second = quantise(checked, images), quantise(checked, images)
+    first, second = quantize(checked, images), quantize(checked, images)
     assert first.data == second.data
     assert len(first.data) < len(checked.data) + 4000
     captured = capfd.readouterr()
@@ -374,23 +374,23 @@ def test_half_a_step_saves_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = []
     for shift in (True, False):
         if not shift:
-            monkeypatch.setattr("hamflow.descriptors.quantise._shift_last_layers", lambda *_: None)
-        model = NetworkModel("small", quantise(built(network), images[:1]), None, None)
+            monkeypatch.setattr("hamflow.descriptors.quantize._shift_last_layers", lambda *_: None)
+        model = NetworkModel("small", quantize(built(network), images[:1]), None, None)
         shares.append(flipped_share(loaded(network), model, images[1:]))
     assert shares[0] < shares[1]
 
 
-def test_what_cannot_be_quantised() -> None:
+def test_what_cannot_be_quantized() -> None:
     checked, image = built(SMALL["paper"]), random_image(9, 9)
     with pytest.raises(InputError, match="at least one image"):
-        quantise(checked, [])
-    with pytest.raises(InputError, match="quantised already"):
-        quantise(quantise(checked, [image]), [image])
+        quantize(checked, [])
+    with pytest.raises(InputError, match="quantized already"):
+        quantize(quantize(checked, [image]), [image])
     with pytest.raises(InputError, match="image must"):
-        quantise(checked, [np.zeros((3, 3), int)])
+        quantize(checked, [np.zeros((3, 3), int)])
 
 
 def test_models_do_not_leave_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    quantise(built(SMALL["paper"]), [random_image(9, 9)])
+    quantize(built(SMALL["paper"]), [random_image(9, 9)])
     assert os.listdir(tmp_path) == []

@@ -23,12 +23,12 @@ from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.graph import OPERATIONS, build_graph, build_model
 from hamflow.descriptors.model import NetworkModel
 from hamflow.descriptors.onnx_check import check_onnx, read_onnx
-from hamflow.descriptors.quantise import quantise
+from hamflow.descriptors.quantize import quantize
 from hamflow.errors import FileError
 
 NETWORK = SMALL["context"]
 DATA = build_model(NETWORK, random_weights(NETWORK), {"note": "x"})
-QUANTISED = quantise(check_onnx("a network", DATA), [random_image(16, 16)]).data
+QUANTIZED = quantize(check_onnx("a network", DATA), [random_image(16, 16)]).data
 Edit = Callable[[Any], object]
 
 
@@ -72,10 +72,10 @@ def test_accepted(network: Architecture, tmp_path: Path) -> None:
     onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
 
 
-def test_quantised_is_accepted() -> None:
-    checked = check_onnx("net.onnx", QUANTISED)
+def test_quantized_is_accepted() -> None:
+    checked = check_onnx("net.onnx", QUANTIZED)
     assert checked.metadata["precision"] == "int8"
-    onnx.checker.check_model(onnx.load_from_string(QUANTISED), full_check=True)
+    onnx.checker.check_model(onnx.load_from_string(QUANTIZED), full_check=True)
 
 
 def test_every_operation_is_used() -> None:
@@ -351,12 +351,12 @@ def both_weights(model: Any) -> None:
     model.graph.initializer.append(numpy_helper.from_array(weight, "wide.2.weight"))
 
 
-IN_QUANTISED: dict[Edit, str] = {
-    scale_of_zero: "quantises by impossible numbers",
-    scale_that_is_not_finite: "quantises by impossible numbers",
-    many_scales: "quantises by impossible numbers",
-    computed_scale: "quantises by numbers that it computes",
-    no_zero_point: "quantises in an unexpected way",
+IN_QUANTIZED: dict[Edit, str] = {
+    scale_of_zero: "quantizes by impossible numbers",
+    scale_that_is_not_finite: "quantizes by impossible numbers",
+    many_scales: "quantizes by impossible numbers",
+    computed_scale: "quantizes by numbers that it computes",
+    no_zero_point: "quantizes in an unexpected way",
     circle: "goes round in circles",
     larger_weights: "holds something unexpected as 'wide.2.weight_quantized'",
     both_weights: "holds other weights than its network has",
@@ -365,9 +365,9 @@ IN_QUANTISED: dict[Edit, str] = {
 }
 
 
-@pytest.mark.parametrize("edit", IN_QUANTISED, ids=lambda edit: edit.__name__)
-def test_refused_if_quantised(edit: Edit) -> None:
-    refuses(edited(edit, QUANTISED), IN_QUANTISED[edit])
+@pytest.mark.parametrize("edit", IN_QUANTIZED, ids=lambda edit: edit.__name__)
+def test_refused_if_quantized(edit: Edit) -> None:
+    refuses(edited(edit, QUANTIZED), IN_QUANTIZED[edit])
 
 
 def test_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,7 +441,7 @@ def test_truncations(length: int) -> None:
 
 
 @settings(max_examples=250, deadline=None)
-@given(data=st.data(), source=st.sampled_from([DATA, QUANTISED]))
+@given(data=st.data(), source=st.sampled_from([DATA, QUANTIZED]))
 def test_changed_bytes(data: st.DataObject, source: bytes) -> None:
     content = bytearray(source)
     for _ in range(data.draw(st.integers(1, 3))):

@@ -92,10 +92,10 @@ def test_doctest() -> None:
 def test_the_same_bits_on_every_machine() -> None:
     y, x = np.mgrid[:40, :50]
     image = np.stack([x * x * 7 + y * 13, x * y * 3 + y * y, 31 * x ^ 17 * y], axis=2) % 256
-    colour = pair_bits(image.astype(np.uint8))
-    assert zlib.crc32(colour.astype("<u8").tobytes()) == 804772909
-    grey = pair_bits(image[:, :, 0].astype(np.uint8), seed=5, scales=(4, 9), blur=2)
-    assert zlib.crc32(grey.astype("<u8").tobytes()) == 3159988611
+    color = pair_bits(image.astype(np.uint8))
+    assert zlib.crc32(color.astype("<u8").tobytes()) == 804772909
+    gray = pair_bits(image[:, :, 0].astype(np.uint8), seed=5, scales=(4, 9), blur=2)
+    assert zlib.crc32(gray.astype("<u8").tobytes()) == 3159988611
 
 
 def test_pairs_are_distinct_and_bounded() -> None:
@@ -131,7 +131,7 @@ def test_types_of_the_same_image_agree(blur: int) -> None:
         assert (pair_bits(other, blur=blur) == expected).all()
 
 
-def test_grey_equals_equal_channels() -> None:
+def test_gray_equals_equal_channels() -> None:
     image = noise(30, 40)
     assert (pair_bits(image) == pair_bits(np.stack([image] * 3, axis=2))).all()
 

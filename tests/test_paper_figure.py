@@ -116,7 +116,7 @@ def test_panels_are_those_of_each_network() -> None:
     assert np.array_equal(panels[0].flow, panels[1].flow)
 
 
-def test_all_panels_share_the_colours(tmp_path: Path) -> None:
+def test_all_panels_share_the_colors(tmp_path: Path) -> None:
     """The same flow looks the same in each panel, whatever else there is."""
     still = np.zeros((30, 30, 2), np.float32)
     quick = np.full((30, 30, 2), 9, np.float32)

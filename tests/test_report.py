@@ -29,7 +29,7 @@ from hamflow.evaluation._charts import MOST, charts
 from hamflow.evaluation._columns import COLUMNS, GROUPS
 from hamflow.evaluation._pictures import error_scale, panels
 from hamflow.evaluation.report import write_report
-from hamflow.visualise import error_map
+from hamflow.visualize import error_map
 
 PAIRS = Pairs()
 
@@ -348,7 +348,7 @@ def test_error_scale_is_that_of_the_map() -> None:
         assert color == f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def test_sparse_truth_keeps_its_colours() -> None:
+def test_sparse_truth_keeps_its_colors() -> None:
     """One pixel of 9 is known, and the picture is reduced by 3: it is as bright as a dense one."""
     dense = np.full((96, 1440, 2), (0, 5), np.float32)
     sparse = np.full_like(dense, np.nan)
@@ -381,12 +381,12 @@ def test_occlusion_is_judged_where_the_truth_is_known() -> None:
         np.testing.assert_allclose(picture[30, column], color, atol=12)
 
 
-def test_grey_frames_of_16_bits() -> None:
+def test_gray_frames_of_16_bits() -> None:
     (pair,) = Pairs(["a"])
-    grey = replace(pair, image0=pair.image0[..., 0].astype(np.uint16) * 257)  # type: ignore[arg-type]
+    gray = replace(pair, image0=pair.image0[..., 0].astype(np.uint16) * 257)  # type: ignore[arg-type]
     estimate = Estimate(np.zeros_like(pair.flow))
     expected = np.repeat(pair.image0[..., :1], 3, axis=2)
-    np.testing.assert_allclose(_decoded(panels(grey, estimate)[0][0]), expected, atol=60)
+    np.testing.assert_allclose(_decoded(panels(gray, estimate)[0][0]), expected, atol=60)
 
 
 def test_wrong_arguments(tmp_path: Path, found: Evaluation) -> None:

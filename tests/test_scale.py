@@ -89,10 +89,10 @@ def test_enlarged_smoothly(problem: tuple[Array, int, tuple[int, int]]) -> None:
     field, factor, shape = problem
     large = enlarged_smoothly(field, factor, shape)
     assert large.shape == (*shape, *field.shape[2:])
-    centres = [(np.arange(side) + 0.5) * factor - 0.5 for side in field.shape[:2]]
+    centers = [(np.arange(side) + 0.5) * factor - 0.5 for side in field.shape[:2]]
     for y, x in np.ndindex(shape):
-        columns = np.apply_along_axis(lambda c, x=x: np.interp(x, centres[1], c), 1, field)
-        expected = np.apply_along_axis(lambda c, y=y: np.interp(y, centres[0], c), 0, columns)
+        columns = np.apply_along_axis(lambda c, x=x: np.interp(x, centers[1], c), 1, field)
+        expected = np.apply_along_axis(lambda c, y=y: np.interp(y, centers[0], c), 0, columns)
         assert np.allclose(large[y, x], expected, rtol=0, atol=1e-4)
 
 

@@ -31,7 +31,7 @@ from hamflow.search import (
 
 Array = NDArray[Any]
 
-CONFIG = EstimatorConfig(model="pairs", fill=FillConfig(neighbours=20, rounds=2))
+CONFIG = EstimatorConfig(model="pairs", fill=FillConfig(neighbors=20, rounds=2))
 
 
 # --- scales --------------------------------------------------------------------------------------

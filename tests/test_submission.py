@@ -108,8 +108,8 @@ def raw_png(data: bytes) -> NDArray[np.uint16]:
         assert checksum == zlib.crc32(kind + body)
         header, packed = (body if kind == b"IHDR" else header), packed + body * (kind == b"IDAT")
         at += 12 + length
-    width, height, depth, colours, _, _, interlace = struct.unpack(">IIBBBBB", header)
-    assert (depth, colours, interlace) == (16, 2, 0)
+    width, height, depth, colors, _, _, interlace = struct.unpack(">IIBBBBB", header)
+    assert (depth, colors, interlace) == (16, 2, 0)
     lines = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + 6 * width)
     pixels = np.zeros((height + 1, 6 * width + 6), np.int64)  # with a border of zeros
     for row, (kind, *line) in enumerate(lines.tolist(), start=1):

@@ -112,7 +112,7 @@ def derivative(field: Array, axis: int) -> Array:
     return (taps[0] - 8 * taps[1] + 8 * taps[2] - taps[3]) / 12
 
 
-def normalised(p: Problem, flow: Array) -> tuple[Array, Array, Array, Array]:
+def normalized(p: Problem, flow: Array) -> tuple[Array, Array, Array, Array]:
     """Return the derivatives and differences of f, times the root of theta, and who is inside."""
     back, inside = warped(p, flow)
     mean = (p.f0 + back) / 2
@@ -135,7 +135,7 @@ def gradient_square(flow: Array) -> Array:
     return squares
 
 
-def neighbours(p: Problem) -> list[tuple[int, int, float]]:
+def neighbors(p: Problem) -> list[tuple[int, int, float]]:
     """Return pairs of pixels and the weight between them."""
     height, width = p.shape
     pairs = []
@@ -152,7 +152,7 @@ def linear_system(p: Problem, flow: Array, step: Array) -> tuple[Array, Array]:
     """Return A and b of the increments (u of all pixels, then v) for the weights at `step`."""
     alpha, _, epsilon = p.terms
     n = p.flow[..., 0].size
-    dx, dy, dt, inside = (part.reshape(n, -1) for part in normalised(p, flow))
+    dx, dy, dt, inside = (part.reshape(n, -1) for part in normalized(p, flow))
     a, b = np.zeros((2 * n, 2 * n)), np.zeros(2 * n)
     du, dv = step.reshape(n, 2).T
     for i in range(n):
@@ -166,7 +166,7 @@ def linear_system(p: Problem, flow: Array, step: Array) -> tuple[Array, Array]:
             b[[i, i + n]] -= c * g @ dt[i, channels]
     psi = 0.5 / np.sqrt(gradient_square(flow + step) + epsilon**2).reshape(n)
     start = flow.reshape(n, 2)
-    for i, j, weight in neighbours(p):
+    for i, j, weight in neighbors(p):
         c = alpha * weight * (psi[i] + psi[j]) / 2
         for k in range(2):
             s, t = i + k * n, j + k * n
@@ -180,11 +180,11 @@ def linear_system(p: Problem, flow: Array, step: Array) -> tuple[Array, Array]:
 
 
 def relaxed(a: Array, b: Array, z: Array, width: int, omega: float) -> Array:
-    """One sweep over the two colours of a chessboard, both components of a pixel at a time."""
+    """One sweep over the two colors of a chessboard, both components of a pixel at a time."""
     n = len(b) // 2
-    for colour in (0, 1):
+    for color in (0, 1):
         for i in range(n):
-            if (i // width + i % width) % 2 == colour:
+            if (i // width + i % width) % 2 == color:
                 here = [i, i + n]
                 block = a[np.ix_(here, here)]
                 best = np.linalg.solve(block, b[here] - a[here] @ z + block @ z[here])
@@ -210,13 +210,13 @@ def reference(p: Problem) -> Array:
 def energy(p: Problem, flow: Array) -> float:
     """E as variational.hpp defines it; an edge's gradient is the mean of its ends' penalties."""
     alpha, _, epsilon = p.terms
-    _, _, dt, inside = normalised(p, flow)
+    _, _, dt, inside = normalized(p, flow)
     total = 0.0
     for strength, channels in groups(p):
         psi = np.sqrt((dt[..., channels] ** 2).sum(axis=2) + epsilon**2)
         total += strength * float((p.weight * inside * psi).sum())
     psi = np.sqrt(gradient_square(flow.astype(float)) + epsilon**2).ravel()
-    smooth = sum(weight * (psi[i] + psi[j]) / 2 for i, j, weight in neighbours(p))
+    smooth = sum(weight * (psi[i] + psi[j]) / 2 for i, j, weight in neighbors(p))
     return total + alpha * smooth
 
 
@@ -243,7 +243,7 @@ def test_sweeps_converge() -> None:
 
 @pytest.mark.parametrize(("distance", "found"), [(1.5, 1.5), (10, 2)])
 def test_a_step_is_limited(distance: float, found: float) -> None:
-    """A ramp of grey is a linear problem however far it moved; two pixels of it are believed."""
+    """A ramp of gray is a linear problem however far it moved; two pixels of it are believed."""
     ramp = np.zeros((6, 40, 8), F)
     ramp[..., 0] = np.arange(40) / 40
     moved = ramp - F(distance / 40)
@@ -310,9 +310,9 @@ def test_an_affine_motion() -> None:
 
     image0, image1, truth = moved(motion, (50, 60))
     assert inner_error(np.rint(truth), truth) > 0.4
-    # By colours alone: gradients are turned and stretched by such a motion, which costs a little.
-    colours = refined(image0, image1, np.rint(truth), delta=1.0, gamma=0.0)
-    assert inner_error(colours, truth) < 0.04
+    # By colors alone: gradients are turned and stretched by such a motion, which costs a little.
+    colors = refined(image0, image1, np.rint(truth), delta=1.0, gamma=0.0)
+    assert inner_error(colors, truth) < 0.04
     assert inner_error(refined(image0, image1, np.rint(truth)), truth) < 0.25
 
 
@@ -498,8 +498,8 @@ def test_features() -> None:
     assert channels.shape == (20, 25, 8)
     assert channels.dtype == F
     assert (channels[..., :3] == image).all()
-    mean, colour = image.mean(axis=2), image[..., 0] - image[..., 2]
-    for k, (plane, axis) in enumerate(itertools.product((mean, colour), (1, 0))):
+    mean, color = image.mean(axis=2), image[..., 0] - image[..., 2]
+    for k, (plane, axis) in enumerate(itertools.product((mean, color), (1, 0))):
         assert np.allclose(channels[..., 3 + k], derivative(plane, axis), rtol=0, atol=1e-6)
     assert not channels[..., 7].any()
 

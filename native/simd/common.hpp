@@ -22,7 +22,7 @@
 namespace hamflow {
 namespace {
 
-// Uninitialised memory on a cache line's boundary.
+// Uninitialized memory on a cache line's boundary.
 template <class T>
 class Buffer {
     static_assert(std::is_trivially_destructible<T>::value, "only plain data");

@@ -355,7 +355,7 @@ std::vector<Case> make_cases(bool quick) {
             const int components[] = {64, 1, 7, 65};
             const Case c{s.h, s.w, components[seed % 4], win, seed % 3 == 1, outsides[seed % 6],
                          seed};
-            // Neighbouring cases differ in content; the next round of windows, in another way.
+            // Neighboring cases differ in content; the next round of windows, in another way.
             ++seed;
             if (c.entries() <= limit) cases.push_back(c);
         }

@@ -48,9 +48,9 @@ def as_image(image: ArrayLike, name: str = "image") -> NDArray[Any]:
         If the shape is another.
     """
     array = np.asarray(image)
-    grey = array.ndim == 2
-    colour = array.ndim == 3 and array.shape[2] == 3
-    if not (grey or colour) or array.size == 0:
+    gray = array.ndim == 2
+    color = array.ndim == 3 and array.shape[2] == 3
+    if not (gray or color) or array.size == 0:
         raise InputError(
             f"{name} must have the shape (height, width) or (height, width, 3) with at least "
             f"one pixel, but has {array.shape}."

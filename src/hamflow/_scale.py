@@ -29,9 +29,9 @@ def enlarged_flow(flow: NDArray[np.float32], factor: int) -> NDArray[np.float32]
 def enlarged_smoothly(
     field: NDArray[np.float32], factor: int, shape: tuple[int, int]
 ) -> NDArray[np.float32]:
-    """Interpolate a field between the centres of its boxes, linearly, cut to `shape`.
+    """Interpolate a field between the centers of its boxes, linearly, cut to `shape`.
 
-    Beyond the outermost centres it is constant. Values stay as they are: multiply a flow by the
+    Beyond the outermost centers it is constant. Values stay as they are: multiply a flow by the
     factor yourself.
     """
     for axis, size in enumerate(shape):
@@ -42,7 +42,7 @@ def enlarged_smoothly(
         share = (place - before).astype(np.float32)
         share = share.reshape((-1,) + (1,) * (field.ndim - 1 - axis))
         lower, upper = field.take(before, axis), field.take(after, axis)
-        # In this order equal neighbours give exactly their value.
+        # In this order equal neighbors give exactly their value.
         field = lower + share * (upper - lower)
     return field
 

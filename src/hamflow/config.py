@@ -94,13 +94,13 @@ PRESETS: dict[str, EstimatorConfig] = {
         model="fast",
         matching_pixels=45_000,
         levels=2,
-        fill=FillConfig(neighbours=50, rounds=5),
+        fill=FillConfig(neighbors=50, rounds=5),
         variational=VariationalConfig(warps=3, sweeps=8),
     ),
     "balanced": EstimatorConfig(),
     "accurate": EstimatorConfig(
         crf=replace(_FITTED, outer=4, gap_tolerance=0.0005),
-        fill=FillConfig(cell=2, neighbours=200, rounds=20),
+        fill=FillConfig(cell=2, neighbors=200, rounds=20),
         variational=VariationalConfig(warps=10, inner=3, sweeps=30),
     ),
 }

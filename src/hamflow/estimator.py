@@ -76,7 +76,7 @@ class Estimator:
         Parameters
         ----------
         image0, image1 : array, PIL image or path
-            Of one size; grey, RGB (not BGR) or RGBA; uint8, uint16, or floating point in 0..1.
+            Of one size; gray, RGB (not BGR) or RGBA; uint8, uint16, or floating point in 0..1.
         progress : callable, optional
             Called with the name of a stage and the share of the work that is done.
         """
@@ -86,7 +86,7 @@ class Estimator:
     def calc(self, I0: ArrayLike, I1: ArrayLike, flow: Any = None) -> Flow:  # noqa: N803
         """Return the flow alone, as OpenCV's ``DenseOpticalFlow.calc`` does.
 
-        Colours are RGB: pass ``image[..., ::-1]`` of what OpenCV reads, which is BGR. An array
+        Colors are RGB: pass ``image[..., ::-1]`` of what OpenCV reads, which is BGR. An array
         `flow` is filled and returned; it is not used as a start.
         """
         frames = self.frame(I0, "I0"), self.frame(I1, "I1")
@@ -179,7 +179,7 @@ def estimate(
     Parameters
     ----------
     image0, image1 : array, PIL image or path
-        Of one size; grey, RGB (not OpenCV's BGR) or RGBA; uint8, uint16, or floating point in
+        Of one size; gray, RGB (not OpenCV's BGR) or RGBA; uint8, uint16, or floating point in
         0..1.
     preset : str, path or EstimatorConfig
         ``"fast"``, ``"balanced"``, ``"accurate"``, ``"paper"``, or a TOML file.
@@ -255,10 +255,10 @@ def evidence(
     Returns
     -------
     disagreement, distance, residual : (H, W) array of float32
-        Of the two flows, to the next match that both directions agree on, and of the colours.
+        Of the two flows, to the next match that both directions agree on, and of the colors.
     """
     blur = config.variational.blur
-    colours = [frame.features(1, blur)[..., :3] for frame in frames]
-    residual = np.abs(colours[0] - warp(colours[1], flows[0])).mean(axis=2)
+    colors = [frame.features(1, blur)[..., :3] for frame in frames]
+    residual = np.abs(colors[0] - warp(colors[1], flows[0])).mean(axis=2)
     distance = enlarged_smoothly(matched.directions[0].distance, matched.factor, frames[0].shape)
     return disagreement(flows[0], flows[1]), distance, residual

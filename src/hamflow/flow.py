@@ -1,4 +1,4 @@
-"""What one does with a flow: show it in colours, warp an image by it, compare it with another.
+"""What one does with a flow: show it in colors, warp an image by it, compare it with another.
 
 A flow is an H×W×2 array (u, v), u to the right and v down: the pixel (x, y) of the first image is
 found at (x + u, y + v) in the second. Unknown flow is NaN.
@@ -17,19 +17,19 @@ from hamflow.errors import InputError
 
 # Temporaries are made for about this many pixels at a time: few enough to stay in the cache.
 _BLOCK_PIXELS = 2**16
-# Colours between one hue of the wheel and the next, as Baker et al. chose them by eye:
+# Colors between one hue of the wheel and the next, as Baker et al. chose them by eye:
 # red-yellow, yellow-green, green-cyan, cyan-blue, blue-magenta, magenta-red.
 _WHEEL_STEPS = (15, 6, 4, 11, 13, 6)
 _WHEEL_HUES = ((1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 1, 1), (0, 0, 1), (1, 0, 1), (1, 0, 0))
 
 
 def color_wheel() -> NDArray[np.float64]:
-    """Return the colours of the Middlebury wheel.
+    """Return the colors of the Middlebury wheel.
 
     Returns
     -------
     wheel : (55, 3) float64
-        Whole-numbered RGB colours in 0..255, beginning with red, by increasing angle.
+        Whole-numbered RGB colors in 0..255, beginning with red, by increasing angle.
 
     References
     ----------
@@ -44,7 +44,7 @@ def color_wheel() -> NDArray[np.float64]:
 
 
 def flow_to_color(flow: ArrayLike, max_flow: float | None = None) -> NDArray[np.uint8]:
-    """Show a flow in the colours of the Middlebury wheel.
+    """Show a flow in the colors of the Middlebury wheel.
 
     The hue is the direction, the saturation the length. The bytes are those of the package
     ``flow_vis``.
@@ -56,7 +56,7 @@ def flow_to_color(flow: ArrayLike, max_flow: float | None = None) -> NDArray[np.
     max_flow : float, optional
         The length in pixels that is shown fully saturated; longer vectors are darkened. By
         default the length of the longest vector. Fix it for the frames of a video, so that the
-        colours do not flicker.
+        colors do not flicker.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def _longest(vectors: NDArray[np.floating[Any]]) -> np.floating[Any]:
 def _length(
     u: NDArray[np.floating[Any]], v: NDArray[np.floating[Any]]
 ) -> NDArray[np.floating[Any]]:
-    # Not np.hypot, which rounds differently and so would give other colours than flow_vis.
+    # Not np.hypot, which rounds differently and so would give other colors than flow_vis.
     with np.errstate(over="ignore"):
         length: NDArray[np.floating[Any]] = np.sqrt(np.square(u) + np.square(v))
     return length
@@ -107,7 +107,7 @@ def _length(
 def _colors(
     u: NDArray[np.floating[Any]], v: NDArray[np.floating[Any]], wheel: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the colours, still as floats in 0..255, of vectors relative to the longest."""
+    """Return the colors, still as floats in 0..255, of vectors relative to the longest."""
     radius = _length(u, v)[:, :, None]
     position = (np.arctan2(-v, -u) / np.pi + 1) / 2 * (len(wheel) - 1)
     before = np.floor(position).astype(np.int32)

@@ -70,7 +70,7 @@ def as_pixels(image: ImageLike, name: str = "image") -> NDArray[np.float32]:
     if isinstance(image, str | os.PathLike):
         array: NDArray[Any] = read_image(image)
     elif isinstance(image, Image.Image) and not image.mode.startswith(("1", "I", "F")):
-        array = np.asarray(image.convert("RGB"))  # palettes, CMYK, grey with alpha
+        array = np.asarray(image.convert("RGB"))  # palettes, CMYK, gray with alpha
     else:
         array = np.asarray(image)
     if array.ndim == 3 and array.shape[2] in (1, 4):
@@ -88,5 +88,5 @@ def as_pixels(image: ImageLike, name: str = "image") -> NDArray[np.float32]:
         raise InputError(str(trouble).replace("image", name, 1)) from None
     if array.dtype.kind == "u":
         array = array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
-    colour = np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
-    return np.ascontiguousarray(colour, np.float32)
+    color = np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
+    return np.ascontiguousarray(color, np.float32)

@@ -31,7 +31,7 @@ class FlowResult:
     confidence : (H, W) array of float32, or None
         From 0 to 1: 1 / (1 + the error in pixels that is to be expected).
     energy, bound, gap : float
-        Of the joint model at its finest scale: E of the labelling found, Ψ that no labelling can be
+        Of the joint model at its finest scale: E of the labeling found, Ψ that no labeling can be
         below, and (E - Ψ) / |Ψ|. They speak of matching, not of the refinement behind it.
     window : Window
         The displacements that the joint model looked at, in pixels of that scale.
@@ -57,7 +57,7 @@ class FlowResult:
         return warp(image1, self.flow, fill=fill)
 
     def to_color(self, max_flow: float | None = None) -> NDArray[np.uint8]:
-        """Show the flow in the colours of the Middlebury wheel; see `hamflow.flow_to_color`."""
+        """Show the flow in the colors of the Middlebury wheel; see `hamflow.flow_to_color`."""
         return flow_to_color(self.flow, max_flow)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -107,11 +107,11 @@ def coherence(
     occluded: NDArray[np.bool_] | None,
     scale: int,
 ) -> dict[str, float]:
-    """Return the shares of visible pixels that are wrong, and that are wrong like their neighbour.
+    """Return the shares of visible pixels that are wrong, and that are wrong like their neighbor.
 
-    Wrong is an error above 10 px; like the neighbour to the right (at the reduced scale), a
+    Wrong is an error above 10 px; like the neighbor to the right (at the reduced scale), a
     difference of at most one label. The joint model corrects errors that are independent of each
-    other; where neighbours agree on a wrong flow, it has no reason to.
+    other; where neighbors agree on a wrong flow, it has no reason to.
     """
     visible = np.isfinite(truth).all(axis=2)
     if occluded is not None:

@@ -20,7 +20,7 @@ from hamflow.evaluation import epe_metrics, opencv_methods, sparsification
 from hamflow.evaluation.peers import Method
 from hamflow.evaluation.runner import occlusion_f1
 from hamflow.flow import endpoint_error
-from hamflow.visualise import to_bytes
+from hamflow.visualize import to_bytes
 
 Progress = Callable[[str], None]
 

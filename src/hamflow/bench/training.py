@@ -131,14 +131,14 @@ class _Parts:
         self._images = as_tensor([self._sample.image0, self._sample.image1])
         torch.manual_seed(config.seed)
         self._network = build_network(config.network)
-        self._network.initialise(as_tensor([scene.image0 for scene in scenes]))
-        self._optimiser = torch.optim.Adam(self._network.parameters(), lr=1e-4)
+        self._network.initialize(as_tensor([scene.image0 for scene in scenes]))
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=1e-4)
 
     def timed(self) -> Iterator[tuple[str, float]]:
         """Take the step; yield the seconds of each part."""
         config, window = self._config, Window.of(self._config.window)
         truth = Truth.of(self._sample.flow, window, self._sample.occluded)
-        self._optimiser.zero_grad(set_to_none=True)
+        self._optimizer.zero_grad(set_to_none=True)
         held: dict[str, Any] = {}
 
         def forward(name: str, work: Callable[[], object]) -> tuple[str, float]:
@@ -159,11 +159,11 @@ class _Parts:
         yield "matching backward", seconds(lambda: torch.autograd.backward(matched, grads))
         yield "CNN backward", seconds(lambda: held["CNN"].backward(phi.grad))
 
-        def optimise() -> None:
+        def optimize() -> None:
             clip_grad_norm_(self._network.parameters(), config.clip)
-            self._optimiser.step()
+            self._optimizer.step()
 
-        yield "optimiser", seconds(optimise)
+        yield "optimizer", seconds(optimize)
 
 
 def _leaf(tensor: Tensor) -> Tensor:

@@ -41,15 +41,15 @@ class Sink:
     suffix : str
         Of the files, which are called as the first frames of their pairs.
     write : callable
-        Given the path, the result, and the length in pixels that gets full colour.
-    colours : bool
+        Given the path, the result, and the length in pixels that gets full color.
+    colors : bool
         Whether that length matters.
     """
 
     folder: Path
     suffix: str
     write: Callable[[Path, FlowResult, float], None]
-    colours: bool = False
+    colors: bool = False
 
     @property
     def record(self) -> Path:
@@ -90,7 +90,7 @@ class Store:
     settings : mapping
         What the results depend on, ready for JSON.
     max_flow : float, optional
-        The length that gets full colour; by default that of the run that is continued, or else
+        The length that gets full color; by default that of the run that is continued, or else
         chosen by the first pair.
     overwrite : bool
         Begin anew, whatever is there.
@@ -121,8 +121,8 @@ class Store:
         self.size: Size | None = None
         self.max_flow = max_flow
         self._new: list[Sink] = []
-        # First those whose files depend on the scale of the colours.
-        for sink in sorted(sinks, key=lambda sink: not sink.colours):
+        # First those whose files depend on the scale of the colors.
+        for sink in sorted(sinks, key=lambda sink: not sink.colors):
             sink.check()
             if overwrite or not sink.record.exists():
                 self._new.append(sink)
@@ -143,7 +143,7 @@ class Store:
                 f"now; {_REMEDY}."
             )
         there, here = dict(_flat(record["settings"])), dict(_flat(self._about["settings"]))
-        if sink.colours and self.max_flow is not None:
+        if sink.colors and self.max_flow is not None:
             there["max_flow"], here["max_flow"] = record["max_flow"], self.max_flow
         different = [
             f"{key} was {there.get(key)}, not {here.get(key)}"
@@ -207,7 +207,7 @@ class Store:
 
 
 def first_scale(result: FlowResult) -> float:
-    """Return the 99th percentile of the lengths, rounded up: full colour for a whole video."""
+    """Return the 99th percentile of the lengths, rounded up: full color for a whole video."""
     lengths = np.hypot(result.flow[..., 0], result.flow[..., 1])
     return float(max(1, np.ceil(np.percentile(lengths, 99))))
 
@@ -243,13 +243,13 @@ def flow_sink(folder: Path, suffix: str, *, backward: bool = False) -> Sink:
     return Sink(folder, suffix, write)
 
 
-def colour_sink(folder: Path) -> Sink:
-    """Return a folder of pictures in the Middlebury colours."""
+def color_sink(folder: Path) -> Sink:
+    """Return a folder of pictures in the Middlebury colors."""
 
     def write(path: Path, result: FlowResult, max_flow: float) -> None:
         write_image(path, result.to_color(max_flow))
 
-    return Sink(folder, ".png", write, colours=True)
+    return Sink(folder, ".png", write, colors=True)
 
 
 def mask_sink(folder: Path) -> Sink:
@@ -263,7 +263,7 @@ def mask_sink(folder: Path) -> Sink:
 
 
 def confidence_sink(folder: Path) -> Sink:
-    """Return a folder of grey pictures, white where the flow is certain."""
+    """Return a folder of gray pictures, white where the flow is certain."""
 
     def write(path: Path, result: FlowResult, _: float) -> None:
         assert result.confidence is not None

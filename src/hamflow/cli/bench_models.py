@@ -115,7 +115,7 @@ def _coherence(report: dict[str, Any]) -> Table:
     table = Table(
         "model",
         "wrong",
-        "wrong like the neighbour",
+        "wrong like the neighbor",
         "seconds a frame",
         title="WTA QQ: visible pixels with an error above 10 px, mean over the pairs",
     )

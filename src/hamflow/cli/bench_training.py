@@ -34,7 +34,7 @@ def bench_training(
     steps: int = 8,
     memory: bool = False,
 ) -> None:
-    """Measure a training step: network, matching, loss, optimiser, data; needs the extra 'train'.
+    """Measure a training step: network, matching, loss, optimizer, data; needs the extra 'train'.
 
     One step on a pair of synthetic frames, its parts timed one by one; then the real loop for a
     few steps, in which a process of its own renders the scenes: how many steps it takes in a
@@ -52,7 +52,7 @@ def bench_training(
     d
         Side of the square window of displacements, a multiple of 8.
     model
-        Which of the two minimisations see floats.
+        Which of the two minimizations see floats.
     rounds
         Repetitions of the step's parts, of which the best count.
     steps

@@ -103,13 +103,13 @@ def _sheet(scene: Scene, result: FlowResult) -> NDArray[np.uint8]:
     """Return both frames, truth and estimate, error (white is 8 px) and confidence: three rows."""
     scale = float(np.linalg.norm(scene.flow, axis=2).max())
     assert result.confidence is not None
-    greys = endpoint_error(result.flow, scene.flow) / 8, result.confidence
+    grays = endpoint_error(result.flow, scene.flow) / 8, result.confidence
     rows = [
         [scene.image0, scene.image1],
         [flow_to_color(flow, max_flow=scale) for flow in (scene.flow, result.flow)],
         [
-            np.repeat(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)[..., None], 3, axis=2)
-            for grey in greys
+            np.repeat(np.rint(255 * gray.clip(0, 1)).astype(np.uint8)[..., None], 3, axis=2)
+            for gray in grays
         ],
     ]
     return np.concatenate([np.concatenate(row, axis=1) for row in rows], axis=0)

@@ -52,7 +52,7 @@ def export(
     if model == PAIRS:
         raise InputError("The hand-crafted descriptor is no network; it needs no file.")
     network = read_network(model)
-    result = _quantised(network) if int8 else network
+    result = _quantized(network) if int8 else network
     agreement = _agreement(network, result) if int8 else ""
     with atomic_write(output) as file:
         file.write(result.data)
@@ -72,16 +72,16 @@ def calibration_images() -> list[NDArray[np.uint8]]:
     return [*plain, *(scene.image0 for scene in scenes)]
 
 
-def _quantised(network: Checked) -> Checked:
-    from hamflow.descriptors.quantise import quantise  # noqa: PLC0415  (heavy)
+def _quantized(network: Checked) -> Checked:
+    from hamflow.descriptors.quantize import quantize  # noqa: PLC0415  (heavy)
 
-    return quantise(network, calibration_images())
+    return quantize(network, calibration_images())
 
 
-def _agreement(network: Checked, quantised: Checked) -> str:
-    from hamflow.descriptors.quantise import flipped_share  # noqa: PLC0415
+def _agreement(network: Checked, quantized: Checked) -> str:
+    from hamflow.descriptors.quantize import flipped_share  # noqa: PLC0415
 
-    models = [NetworkModel("", checked, None, None) for checked in (network, quantised)]
+    models = [NetworkModel("", checked, None, None) for checked in (network, quantized)]
     share = flipped_share(models[0], models[1], [demo_scene(seed=_UNSEEN).image0])
     return (
         f" {1 - share:.2%} of the bits are those of the network in floating point, on a rendered "

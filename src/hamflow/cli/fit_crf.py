@@ -64,7 +64,7 @@ def fit_crf(
     budget
         How many sets of parameters to try, those of a resumed search included.
     objective
-        What to minimise: relative, the geometric mean over the pairs of the capped error relative
+        What to minimize: relative, the geometric mean over the pairs of the capped error relative
         to that of winner takes all, so that no single pair decides; capped, the mean over the pairs
         of the capped error; or epe, that of the plain endpoint error.
     cap

@@ -22,7 +22,7 @@ from hamflow.io import check_flow_path, write_flow, write_image
 from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io.images import check_image_path
 from hamflow.result import FlowResult
-from hamflow.visualise import typical_length
+from hamflow.visualize import typical_length
 
 
 def pair(
@@ -58,7 +58,7 @@ def pair(
     output
         Where to write the flow: .flo, .png (KITTI's 16 bits, ±512 px), .pfm, .flo5, .npy or .npz.
     viz
-        Where to write a picture of the flow in the Middlebury colours (.png), full colour at the
+        Where to write a picture of the flow in the Middlebury colors (.png), full color at the
         95th percentile of the lengths.
     occlusion
         Where to write which pixels are hidden in the second image: white if they are (.png).

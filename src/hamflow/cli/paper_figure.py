@@ -48,7 +48,7 @@ def paper_figure(
     A column for each of FF, FQ and QQ: in the upper row the flow of winner takes all, in the lower
     row that of the joint model (CRF, 5×8 iterations; on floats for FF, on bits for the others). The
     first column has the first frame and the true flow (or the second frame). At the right, the
-    marked region of each is enlarged. All flows have one scale of colours. Needs the extra 'plot'.
+    marked region of each is enlarged. All flows have one scale of colors. Needs the extra 'plot'.
 
     Parameters
     ----------

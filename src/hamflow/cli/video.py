@@ -20,7 +20,7 @@ from hamflow.cli._video_store import (
     RECORD,
     Sink,
     Store,
-    colour_sink,
+    color_sink,
     confidence_sink,
     flow_sink,
     mask_sink,
@@ -103,20 +103,20 @@ def video(
     IN is a video file (needs the extra 'video') or a folder of images, in the natural order of
     their names. OUTPUT is a folder, which gets one flow file for each pair, called as its first
     frame is; or a video file (.mp4, .mkv, .avi, .webm), which shows the flow in the Middlebury
-    colours, on one scale from beginning to end.
+    colors, on one scale from beginning to end.
 
     Ctrl-C (or SIGTERM) ends the work, and the same command continues it: pairs whose files are
     there are not computed again. The file run.json next to them tells how they were made, and other
     settings are refused. Each pair starts from what the one before found; the first of a continued
     run, as the first of all, looks everywhere instead, and may differ slightly. The pictures of a
-    colour video are kept in OUTPUT.parts until it is complete.
+    color video are kept in OUTPUT.parts until it is complete.
 
     Parameters
     ----------
     source
         The video file, or the folder of images.
     output
-        The folder for the flow files, or the colour video.
+        The folder for the flow files, or the color video.
     preset
         'fast', 'balanced', 'accurate', 'paper', or a TOML file.
     window
@@ -128,10 +128,10 @@ def video(
     suffix
         Of the flow files: .flo (the default), .png (KITTI), .pfm, .flo5, .npy, .npz.
     max_flow
-        For a colour video and --viz: the length in pixels that gets full colour. By default chosen
+        For a color video and --viz: the length in pixels that gets full color. By default chosen
         by the first pair, and told at the end.
     fps
-        For a colour video: pictures per second; by default those of IN, divided by --every, or 25
+        For a color video: pictures per second; by default those of IN, divided by --every, or 25
         if IN is a folder.
     start
         Number of the first frame to use, counted from 1. A video is decoded up to there.
@@ -141,7 +141,7 @@ def video(
         Use every N-th frame only: the flow from frame 1 to 1 + N, from there to 1 + 2N, ...
     on_broken
         What to do when a frame is damaged or of another size: 'stop', or 'skip' it and the two
-        pairs that it is part of, in a colour video as well. There is no flow across the gap.
+        pairs that it is part of, in a color video as well. There is no flow across the gap.
     backward
         Folder for the flows from the second frame of each pair to the first.
     occlusion
@@ -149,7 +149,7 @@ def video(
     confidence
         Folder for pictures of the confidence (.png), from black, 0, to white, 1.
     viz
-        Folder for pictures of the flow (.png), with the same colours as a colour video.
+        Folder for pictures of the flow (.png), with the same colors as a color video.
     overwrite
         Begin anew: replace an existing video, or the files of an earlier run.
     """
@@ -179,7 +179,7 @@ def video(
         model=model,
     )
     ending = ".flo" if suffix is None else _flow_suffix(suffix)
-    main = colour_sink(parts) if film else flow_sink(output, ending)
+    main = color_sink(parts) if film else flow_sink(output, ending)
     sinks = [*_extra_sinks(extras, ending, estimator), main]
     settings = settings_of(estimator, every)
     store = Store(sinks, frames, settings, max_flow=max_flow, overwrite=overwrite)
@@ -207,17 +207,17 @@ def _check_options(
             f"not {output}."
         )
     if suffix is not None and film:
-        raise InputError("--format is for flow files in a folder, not for a colour video.")
+        raise InputError("--format is for flow files in a folder, not for a color video.")
     if fps is not None and not film:
-        raise InputError("--fps is for a colour video; leave it away for a folder.")
+        raise InputError("--fps is for a color video; leave it away for a folder.")
     if max_flow is not None and not film and viz is None:
-        raise InputError("--max-flow is for a colour video and for --viz.")
+        raise InputError("--max-flow is for a color video and for --viz.")
     if max_flow is not None and not 0 < max_flow < math.inf:
         raise InputError(f"--max-flow must be a positive number of pixels, not {max_flow}.")
 
 
 def _rate(fps: float | None, frames: Frames, every: int) -> Fraction:
-    """Return the pictures per second of a colour video."""
+    """Return the pictures per second of a color video."""
     if fps is None:
         rate = (frames.fps or Fraction(_DEFAULT_FPS)) / every
         # What a video announces may be anything.
@@ -241,7 +241,7 @@ def _extra_sinks(
         if folder is None:
             continue
         if option == "--viz":
-            yield colour_sink(folder)
+            yield color_sink(folder)
         elif not estimator.config.both:
             raise InputError(f"{option} needs a preset that computes both directions.")
         elif option == "--backward":
@@ -310,7 +310,7 @@ def _run(
 
 
 def _encode(output: Path, pictures: Sink, names: list[str], fps: Fraction) -> None:
-    """Make the colour video of pictures that are all there."""
+    """Make the color video of pictures that are all there."""
     console = Console(stderr=True, soft_wrap=True, markup=False)
     with _bar(console) as bar, VideoWriter(output, fps) as writer:
         for name in bar.track(names, len(names), description="video"):
@@ -343,7 +343,7 @@ def _summary(
         said.append(f"{tally.seconds / tally.done:.2f} s per pair")
     sentence = f"{', '.join(said)}: {output}"
     if max_flow is not None:
-        sentence += f"; full colour is {max_flow:g} px (--max-flow {max_flow:g})"
+        sentence += f"; full color is {max_flow:g} px (--max-flow {max_flow:g})"
     short = frames.count is not None and tally.frames < frames.count
     if short and stop is None and not Path(frames.name).is_dir():
         # FFmpeg ends quietly where a file breaks off.

@@ -15,7 +15,7 @@ from hamflow.errors import InputError
 from hamflow.flow import endpoint_error, flow_to_color
 from hamflow.io import read_flow, read_image, write_image
 from hamflow.io.images import check_image_path
-from hamflow.visualise import add_wheel, draw_arrows, error_map, typical_length
+from hamflow.visualize import add_wheel, draw_arrows, error_map, typical_length
 
 _Mode = Literal["color", "arrows", "error"]
 _DEFAULT_STEP = 16
@@ -40,12 +40,12 @@ def viz(
     step: int | None = None,
     wheel: bool = False,
 ) -> None:
-    """Draw a flow: in the Middlebury colours, as arrows, or its errors against the truth.
+    """Draw a flow: in the Middlebury colors, as arrows, or its errors against the truth.
 
-    Colours: the hue is the direction, the saturation the length, black is unknown. Arrows: one
-    every --step pixels, coloured by direction. Errors: the distance from the true flow in steps of
+    Colors: the hue is the direction, the saturation the length, black is unknown. Arrows: one
+    every --step pixels, colored by direction. Errors: the distance from the true flow in steps of
     a factor of 2, blue below 3 pixels and yellow to red above, with the limits below the picture;
-    black where the truth is unknown, grey where only the flow is.
+    black where the truth is unknown, gray where only the flow is.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def viz(
     truth
         For --mode error: the true flow, in any of these formats.
     max_flow
-        The length in pixels that gets full colour, or the longest arrow; by default the 95th
+        The length in pixels that gets full color, or the longest arrow; by default the 95th
         percentile of the lengths. Fix it to compare pictures.
     image
         For --mode arrows: what to draw them on, the first image; by default white.
     step
         For --mode arrows: pixels from one arrow to the next; by default 16.
     wheel
-        Put the wheel of the colours into the lower right corner.
+        Put the wheel of the colors into the lower right corner.
     """
     given = {
         "--truth": truth is not None,
@@ -94,7 +94,7 @@ def viz(
             said, caption = f"the longest arrows are {longest:.3g} px", ""
         else:
             picture = flow_to_color(vectors, max_flow=longest)
-            said = f"full colour is {longest:.3g} px"
+            said = f"full color is {longest:.3g} px"
             caption = f"{longest:.3g} px"
         if wheel:
             picture = add_wheel(picture, caption)

@@ -14,9 +14,9 @@ from hamflow.errors import FileError, InputError
 from hamflow.flow import warp
 from hamflow.io import read_flow, read_image, write_image
 from hamflow.io.images import check_image_path
-from hamflow.visualise import to_bytes
+from hamflow.visualize import to_bytes
 
-# A mask with grey edges would be none.
+# A mask with gray edges would be none.
 _LOSSLESS = (".png", ".bmp", ".tif", ".tiff")
 
 
@@ -30,7 +30,7 @@ def warp_image(
 ) -> None:
     """Fetch the second image back to the first by the flow from the first to the second.
 
-    Each pixel gets the colour that the flow points to in the second image, interpolated between
+    Each pixel gets the color that the flow points to in the second image, interpolated between
     pixels. Where the flow is right and nothing is hidden, the result looks like the first image.
 
     Parameters
@@ -42,7 +42,7 @@ def warp_image(
     output
         Where to write the result (.png, .jpg, ...), with 8 bits per channel.
     fill
-        The grey (0 is black, 255 white) where the flow is unknown or leaves the image.
+        The gray (0 is black, 255 white) where the flow is unknown or leaves the image.
     mask
         Where to write a picture that is black at these pixels and else white (.png).
     """

@@ -30,7 +30,7 @@ class CrfConfig:
         How fast the weight of an edge falls with the contrast across it:
         ``w = exp(-alpha · mean over channels of |I_i - I_j|)``, intensities from 0 to 1.
     tau1 : float
-        ρ of neighbouring labels; that of equal ones is 0.
+        ρ of neighboring labels; that of equal ones is 0.
     tau2 : float
         ρ of labels that are far apart.
     delta : float
@@ -51,7 +51,7 @@ class CrfConfig:
     rounding : {"argmin", "icm", "chains"}
         How the labels are found: the smallest slack of each pixel as it is, improved pixel by pixel
         on a checkerboard (ICM), or improved by exact moves of whole rows and columns and by fusion
-        with what the neighbours have.
+        with what the neighbors have.
     arithmetic : {"auto", "int16", "float32"}
         int16 is twice as fast and takes half the memory; "auto" falls back to float32 where the
         range of the costs does not fit, and with float descriptors.

@@ -34,7 +34,7 @@ class DataTerm(Protocol):
         """Send ``min [c - lam]`` over the sender's labels, rounded down, to the other plane."""
 
     def costs(self, u: Labels, v: Labels) -> Costs:
-        """Return the unrounded costs of a labelling, H×W."""
+        """Return the unrounded costs of a labeling, H×W."""
 
     def relabel(
         self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
@@ -67,7 +67,7 @@ class BitsData:
         message(*self._bits, self.window.as_tuple(), to, self._cost, lam, out)
 
     def costs(self, u: Labels, v: Labels) -> Costs:
-        """Return the unrounded costs of a labelling, H×W."""
+        """Return the unrounded costs of a labeling, H×W."""
         distances = np.empty(self.shape, np.int16)
         _native.label_distances(*self._bits, self.window.as_tuple(), u, v, distances)
         return np.where(distances < 0, self._c_outside, 2.0 * distances - 64.0)
@@ -120,7 +120,7 @@ class PhiData:
         out -= self._margin
 
     def costs(self, u: Labels, v: Labels) -> Costs:
-        """Return the unrounded costs of a labelling, H×W."""
+        """Return the unrounded costs of a labeling, H×W."""
         costs = np.empty(self.shape, np.float64)
         _native.label_costs(*self._phi, self.window.as_tuple(), u, v, costs)
         costs[np.isnan(costs)] = self._c_outside

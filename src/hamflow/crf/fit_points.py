@@ -37,7 +37,7 @@ class FitPoint:
     config : CrfConfig
         The parameters, with the solver's settings.
     objective : float
-        What is minimised.
+        What is minimized.
     epe : tuple of float
         Mean endpoint error of each pair, in pixels of the full resolution.
     capped : tuple of float

@@ -57,7 +57,7 @@ class FitResult:
     wta : FitPoint
         The errors of the local model (winner takes all); its config is that of `start`.
     objective : {"relative", "capped", "epe"}
-        What was minimised.
+        What was minimized.
     ended : {"converged", "budget", "interrupted"}
         Whether no step led any further, the budget was spent, or the user stopped the fit.
     """
@@ -120,7 +120,7 @@ def fit(
     parameters : sequence of {"tau1", "tau2", "delta", "c_outside", "alpha"}
         Which to fit; the others stay as they are in `start`.
     objective : {"relative", "capped", "epe"}
-        What to minimise: see the notes.
+        What to minimize: see the notes.
     cap : float
         No pixel's error counts more than this, in pixels of full resolution (except in "epe").
     budget : int

@@ -1,4 +1,4 @@
-"""The joint model itself: edge weights, ρ, and the energy of a labelling in double precision."""
+"""The joint model itself: edge weights, ρ, and the energy of a labeling in double precision."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from hamflow.crf.solver import CrfStep
 
 _FORMATS = {".pdf": "pdf", ".png": "png", ".svg": "svg"}
-# Of Okabe and Ito's palette, which the colour-blind can tell apart; they differ in brightness, too.
-_BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#555555"
+# Of Okabe and Ito's palette, which the color-blind can tell apart; they differ in brightness, too.
+_BLUE, _ORANGE, _GRAY = "#0072B2", "#D55E00", "#555555"
 _UNITS = ((1e6, "millions"), (1e3, "thousands"))
 
 
@@ -119,12 +119,12 @@ def _draw_values(axes: Any, steps: list[CrfStep]) -> float:
     end = _end(seconds)
     line = {"drawstyle": "steps-post", "linewidth": 1.8, "markersize": 6, "markeredgecolor": "w"}
     for values, marker, color, label in (
-        (energies, "o", _ORANGE, "energy E of the best labelling"),
+        (energies, "o", _ORANGE, "energy E of the best labeling"),
         (bounds, "s", _BLUE, "lower bound Ψ"),
     ):
         axes.plot(seconds, values, marker=marker, color=color, label=label, zorder=3, **line)
     axes.fill_between(
-        seconds, bounds, energies, step="post", color=_GREY, alpha=0.16, linewidth=0, label="gap"
+        seconds, bounds, energies, step="post", color=_GRAY, alpha=0.16, linewidth=0, label="gap"
     )
     axes.set_xlim(0, end)
     axes.margins(y=0.12)
@@ -140,7 +140,7 @@ def _draw_values(axes: Any, steps: list[CrfStep]) -> float:
     # A bracket over what is left of the gap, in the space after the last step.
     x = seconds[-1] + 0.25 * (end - seconds[-1])
     middle = (energies[-1] + bounds[-1]) / 2
-    axes.plot([x, x], [bounds[-1], energies[-1]], color=_GREY, marker="_", markersize=8, zorder=3)
+    axes.plot([x, x], [bounds[-1], energies[-1]], color=_GRAY, marker="_", markersize=8, zorder=3)
     axes.annotate(
         text,
         (x, middle),
@@ -149,7 +149,7 @@ def _draw_values(axes: Any, steps: list[CrfStep]) -> float:
         va="center",
         fontsize=11,
         fontweight="bold",
-        color=_GREY,
+        color=_GRAY,
         annotation_clip=False,
     )
     return end
@@ -170,7 +170,7 @@ def _draw_gap(axes: Any, steps: list[CrfStep], end: float) -> None:
         [step.seconds for step in shown],
         gaps,
         marker="D",
-        color=_GREY,
+        color=_GRAY,
         linewidth=1.5,
         markersize=5,
         markeredgecolor="w",

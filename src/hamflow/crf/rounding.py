@@ -14,7 +14,7 @@ from hamflow.crf.model import Costs, Labels, Weights, pairwise_energy
 
 
 @dataclass
-class Labelling:
+class Labeling:
     """Labels of both planes, what each pixel's data cost is, and the energy of the whole."""
 
     u: Labels
@@ -24,7 +24,7 @@ class Labelling:
 
 
 class Primal:
-    """The best labelling so far, improved by every candidate that the dual comes up with.
+    """The best labeling so far, improved by every candidate that the dual comes up with.
 
     Energies are those of the unrounded model, in double precision.
     """
@@ -42,11 +42,11 @@ class Primal:
         self._rho = rho
         self._edges = edges
         self._rounding = rounding
-        self.best: Labelling | None = None
+        self.best: Labeling | None = None
 
     def offer(self, u: Labels, v: Labels) -> float:
-        """Take labels as a candidate; return the energy of the best labelling."""
-        candidate = self.labelling(u, v)
+        """Take labels as a candidate; return the energy of the best labeling."""
+        candidate = self.labeling(u, v)
         if self._rounding == "icm":
             candidate = self._moved(candidate, ("pixels",))
         elif self._rounding == "chains":
@@ -57,15 +57,15 @@ class Primal:
             self.best = candidate
         return self.best.energy
 
-    def labelling(self, u: Labels, v: Labels) -> Labelling:
+    def labeling(self, u: Labels, v: Labels) -> Labeling:
         """Evaluate labels."""
         return self._evaluated(u, v, self._data.costs(u, v))
 
-    def _evaluated(self, u: Labels, v: Labels, data: Costs) -> Labelling:
+    def _evaluated(self, u: Labels, v: Labels, data: Costs) -> Labeling:
         energy = float(data.sum()) + pairwise_energy(u, v, *self._weights, self._rho)
-        return Labelling(u, v, data, energy)
+        return Labeling(u, v, data, energy)
 
-    def _moved(self, before: Labelling, blocks: tuple[Blocks, ...]) -> Labelling:
+    def _moved(self, before: Labeling, blocks: tuple[Blocks, ...]) -> Labeling:
         """Give rows and columns (or single pixels) the labels that are best for them in turn."""
         u, v = before.u.copy(), before.v.copy()
         window = self._data.window
@@ -73,34 +73,34 @@ class Primal:
         for lines in blocks:
             for plane in (plane for plane, count in labels.items() if count > 1):
                 self._data.relabel(plane, lines, u, v, self._edges[plane])
-        after = self.labelling(u, v)
+        after = self.labeling(u, v)
         # The moves know the edges only as rounded to the solver's units.
         return after if after.energy < before.energy else before
 
-    def _fused(self, first: Labelling, second: Labelling) -> Labelling:
+    def _fused(self, first: Labeling, second: Labeling) -> Labeling:
         """Take along each row, then along each column, the best of both."""
         u, v, data = first.u.copy(), first.v.copy(), first.data.copy()
         for lines in ("rows", "columns"):
             _native.fuse(
                 *self._weights, self._rho, lines, u, v, data, second.u, second.v, second.data
             )
-        return min(self._evaluated(u, v, data), first, key=lambda labelling: labelling.energy)
+        return min(self._evaluated(u, v, data), first, key=lambda labeling: labeling.energy)
 
     def spread(self) -> float:
-        """Fuse the best labelling with itself moved by a pixel to each side; return its energy.
+        """Fuse the best labeling with itself moved by a pixel to each side; return its energy.
 
-        Good labels thus take hold of their neighbours in both planes at once, which moves of one
+        Good labels thus take hold of their neighbors in both planes at once, which moves of one
         plane cannot do.
         """
         assert self.best is not None
         for shift, axis in ((1, 1), (-1, 1), (1, 0), (-1, 0)):
             u, v = (_moved_by(labels, shift, axis) for labels in (self.best.u, self.best.v))
-            self.best = self._fused(self.best, self.labelling(u, v))
+            self.best = self._fused(self.best, self.labeling(u, v))
         return self.best.energy
 
 
 def _moved_by(labels: Labels, shift: int, axis: int) -> Labels:
-    """Return the labels of the neighbours on one side; at the border its own."""
+    """Return the labels of the neighbors on one side; at the border its own."""
     moved = np.roll(labels, shift, axis)
     border = (slice(None),) * axis + (0 if shift > 0 else -1,)
     moved[border] = labels[border]

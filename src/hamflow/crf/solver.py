@@ -30,9 +30,9 @@ class CrfStep:
     iteration : int
         From 1 on.
     bound : float
-        Ψ: no labelling has a smaller energy.
+        Ψ: no labeling has a smaller energy.
     energy : float
-        E of the best labelling so far.
+        E of the best labeling so far.
     seconds : float
         Since the solver was called.
     """
@@ -54,7 +54,7 @@ Callback = Callable[[CrfStep], object]
 
 @dataclass(frozen=True, eq=False)
 class CrfResult:
-    """A labelling, and how far it can be from the best one.
+    """A labeling, and how far it can be from the best one.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def solve(
     initial_lam: CrfResult | Volume | None = None,
     callback: Callback | None = None,
 ) -> CrfResult:
-    """Minimise the joint energy of u and v, with a lower bound on it.
+    """Minimize the joint energy of u and v, with a lower bound on it.
 
     Algorithm 1 of the paper (messages between the planes, DMM within them), then labels by the
     smallest slack and moves that never raise the energy.
@@ -120,7 +120,7 @@ def solve(
     phi0, phi1 : (H, W, m) array of float32
         ... or float descriptors (F).
     image : (H, W) or (H, W, 3) array
-        The first image: the contrast between neighbours decides how much they have to agree.
+        The first image: the contrast between neighbors decides how much they have to agree.
     window : Window or int or tuple
         Displacements; with a single one vertically (stereo) or horizontally there is one plane.
     config : CrfConfig, optional
@@ -165,7 +165,7 @@ def solve(
     )
     primal = _primal(data, dual, weights, config)
     if initial_labels is not None:
-        primal.best = primal.labelling(*_checked_labels(initial_labels, data))
+        primal.best = primal.labeling(*_checked_labels(initial_labels, data))
 
     history: list[CrfStep] = []
     bound = -np.inf

@@ -1,4 +1,4 @@
-"""Disparities of rectified pairs: ``.pfm`` files with one channel, or scaled grey pictures."""
+"""Disparities of rectified pairs: ``.pfm`` files with one channel, or scaled gray pictures."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def read_pfm_disparity(path: Path) -> NDArray[np.float32]:
     return disparity
 
 
-def read_grey_disparity(path: Path, scale: float) -> NDArray[np.float32]:
-    """Read a grey picture of disparities times `scale`, as Middlebury had them until 2003.
+def read_gray_disparity(path: Path, scale: float) -> NDArray[np.float32]:
+    """Read a gray picture of disparities times `scale`, as Middlebury had them until 2003.
 
     Returns
     -------
@@ -44,15 +44,15 @@ def read_grey_disparity(path: Path, scale: float) -> NDArray[np.float32]:
     Raises
     ------
     FileError
-        If the file is missing or damaged, or has colours.
+        If the file is missing or damaged, or has colors.
     """
     image = read_image(path)
     if (image != image[:, :, :1]).any():
         raise FileError(
-            f"{path}: has colours, so it is a picture of disparities that cannot be read back; get "
-            "the grey one."
+            f"{path}: has colors, so it is a picture of disparities that cannot be read back; get "
+            "the gray one."
         )
-    grey = image[:, :, 0]
-    disparity = grey.astype(np.float32) / np.float32(scale)
-    disparity[grey == 0] = np.nan
+    gray = image[:, :, 0]
+    disparity = gray.astype(np.float32) / np.float32(scale)
+    disparity[gray == 0] = np.nan
     return disparity

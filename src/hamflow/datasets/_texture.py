@@ -1,4 +1,4 @@
-"""Procedural textures: colour as a smooth function of the place, defined between pixels too."""
+"""Procedural textures: color as a smooth function of the place, defined between pixels too."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def _fade(t: _Floats) -> _Floats:
 
 @dataclass(frozen=True)
 class Texture:
-    """Swirling bands of colour: noise, displaced by noise, looked up in a palette.
+    """Swirling bands of color: noise, displaced by noise, looked up in a palette.
 
     Attributes
     ----------
     palette : (N, 3) array
-        RGB colours in 0..1 that follow each other smoothly.
+        RGB colors in 0..1 that follow each other smoothly.
     bands : Noise
         Where on the palette a place is.
     swirl_x, swirl_y : Noise
@@ -93,7 +93,7 @@ class Texture:
     contrast: float
 
     def __call__(self, x: _Floats, y: _Floats) -> _Floats:
-        """Return the N×3 colours in 0..1 at N places."""
+        """Return the N×3 colors in 0..1 at N places."""
         warped_x = x + self.swirl * self.swirl_x(x, y)
         warped_y = y + self.swirl * self.swirl_y(x, y)
         position = 0.5 + 0.5 * self.bands(warped_x, warped_y)
@@ -109,7 +109,7 @@ def make_texture(rng: np.random.Generator, palette: Sequence[str], cell: float) 
     rng : numpy.random.Generator
         Source of randomness.
     palette : sequence of str
-        Colours as hexadecimal RGB, such as ``"ff8800"``.
+        Colors as hexadecimal RGB, such as ``"ff8800"``.
     cell : float
         Size of the bands in pixels.
     """

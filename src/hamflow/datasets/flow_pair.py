@@ -111,7 +111,7 @@ class FlowPair:
         # A mask of 0 and 1 would otherwise pass for one that is black everywhere.
         if ((image != 0) & (image != white)).any():
             raise FileError(
-                f"{path}: has other colours than black and white; save the mask with 0 and {white}."
+                f"{path}: has other colors than black and white; save the mask with 0 and {white}."
             )
         return np.asarray(image[:, :, 0] == white)
 

@@ -2,7 +2,7 @@
 
 ::
 
-    ROOT/training/image_2/000000_10.png      2015; 2012: colored_0 or (grey) image_0
+    ROOT/training/image_2/000000_10.png      2015; 2012: colored_0 or (gray) image_0
                           000000_11.png ...
     ROOT/training/flow_occ/000000_10.png     the flow, in KITTI's encoding
     ROOT/training/flow_noc/000000_10.png     optional: that of only the visible pixels
@@ -86,7 +86,7 @@ class Kitti2012Dataset(_KittiDataset):
     split : "training" or "test"
         Test pairs have no flow.
     images : "colored_0" or "image_0", optional
-        The folder of the frames, in colour or grey; by default in colour if they are there.
+        The folder of the frames, in color or gray; by default in color if they are there.
 
     Raises
     ------

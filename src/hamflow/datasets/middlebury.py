@@ -2,10 +2,10 @@
 
 ::
 
-    ROOT/other-data/NAME/frame10.png         grey: other-data-gray
+    ROOT/other-data/NAME/frame10.png         gray: other-data-gray
                          frame11.png
     ROOT/other-gt-flow/NAME/flow10.flo
-    ROOT/eval-data/NAME/...                  without truth; grey: eval-data-gray
+    ROOT/eval-data/NAME/...                  without truth; gray: eval-data-gray
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hamflow.datasets.pair_dataset import PairDataset
 _FOLDERS = {"training": "other-data", "test": "eval-data"}
 _EXPECTED = (
     "expected is Middlebury's tree with <other-data or eval-data>/<name>/frame10.png and "
-    "frame11.png (grey: other-data-gray, eval-data-gray) and the flows "
+    "frame11.png (gray: other-data-gray, eval-data-gray) and the flows "
     "other-gt-flow/<name>/flow10.flo."
 )
 
@@ -40,8 +40,8 @@ class MiddleburyDataset(PairDataset):
     split : "training" or "test"
         ``other-data``, of which some scenes have no flow and are left out, or ``eval-data``, where
         none has.
-    grey : bool
-        Take the grey frames.
+    gray : bool
+        Take the gray frames.
 
     Raises
     ------
@@ -56,11 +56,11 @@ class MiddleburyDataset(PairDataset):
         root: str | os.PathLike[str],
         *,
         split: Literal["training", "test"] = "training",
-        grey: bool = False,
+        gray: bool = False,
     ) -> None:
         check_choice("split", split, _FOLDERS)
         top = Listing(Path(root), _EXPECTED)
-        frames = top.folder(_FOLDERS[split] + ("-gray" if grey else ""))
+        frames = top.folder(_FOLDERS[split] + ("-gray" if gray else ""))
         flows = top.folder("other-gt-flow") if split == "training" else None
         super().__init__(frames.path, _pairs(frames, flows), _EXPECTED)
 

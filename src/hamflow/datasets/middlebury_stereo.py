@@ -4,7 +4,7 @@ Since 2014 (also MiddEval3 and 2021), in scene folders at any depth::
 
     ROOT/.../SCENE/im0.png, im1.png
                    disp0.pfm        or disp0GT.pfm; infinity: unknown
-                   mask0nocc.png    optional; white: visible, grey: occluded, black: unknown
+                   mask0nocc.png    optional; white: visible, gray: occluded, black: unknown
 
 2001 and 2003, with the suffixes .png, or .ppm for frames and .pgm for disparities::
 
@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.datasets._disparity import read_grey_disparity, read_pfm_disparity
+from hamflow.datasets._disparity import read_gray_disparity, read_pfm_disparity
 from hamflow.datasets._listing import Found, check_choice, search
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
@@ -58,7 +58,7 @@ class StereoPair(FlowPair):
     Parameters
     ----------
     scale : float, optional
-        What grey disparities were multiplied by.
+        What gray disparities were multiplied by.
     """
 
     scale: float | None = None
@@ -67,7 +67,7 @@ class StereoPair(FlowPair):
         if path.suffix == ".pfm":
             disparity = read_pfm_disparity(path)
         else:
-            disparity = read_grey_disparity(path, self._scale(path))
+            disparity = read_gray_disparity(path, self._scale(path))
         self._check_size(path, disparity)
         flow = np.zeros((*disparity.shape, 2), np.float32)
         flow[:, :, 0] = -disparity
@@ -109,7 +109,7 @@ class MiddleburyStereoDataset(PairDataset):
     split : "training" or "test"
         The scenes with disparities, or those without.
     scale : float, optional
-        What the grey disparities of 2001 and 2003 were multiplied by. By default, the scenes of
+        What the gray disparities of 2001 and 2003 were multiplied by. By default, the scenes of
         these years are known by the names of their folders: 8 for those of 2001, 4 for cones and
         teddy in quarter size (450 pixels wide), 2 in half and 1 in full size.
 

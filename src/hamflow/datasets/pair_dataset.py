@@ -84,7 +84,7 @@ class PairDataset(Sequence[FlowPair]):
         """Return a dataset of a share of the pairs, evenly sampled.
 
         Of n pairs, w = max(1, round(n · share)) are taken: those with the numbers
-        ⌊(2i + 1) n / (2w)⌋ for i = 0, ..., w - 1, the centres of w equal parts. As pairs are sorted
+        ⌊(2i + 1) n / (2w)⌋ for i = 0, ..., w - 1, the centers of w equal parts. As pairs are sorted
         by scene and frame, every scene gives about its share.
 
         With `disjoint_from`, the w pairs are sampled in the same way, but from the pairs whose
@@ -115,7 +115,7 @@ class PairDataset(Sequence[FlowPair]):
                 f"share asks for {wanted} of {len(self)} pairs, but only {len(left)} are not in "
                 "disjoint_from; take a smaller share."
             )
-        return self._with(left[number] for number in _centres(len(left), wanted))
+        return self._with(left[number] for number in _centers(len(left), wanted))
 
     def _with(self, pairs: Iterable[FlowPair]) -> Self:
         other = copy.copy(self)
@@ -147,14 +147,14 @@ def evenly(count: int, share: float) -> list[int]:
     >>> evenly(10, 0.2)
     [2, 7]
     """
-    return _centres(count, _portion(count, share))
+    return _centers(count, _portion(count, share))
 
 
 def _portion(count: int, share: float) -> int:
     return min(count, max(1, round(count * share)))
 
 
-def _centres(count: int, wanted: int) -> list[int]:
+def _centers(count: int, wanted: int) -> list[int]:
     return [(2 * i + 1) * count // (2 * wanted) for i in range(wanted)]
 
 

@@ -25,7 +25,7 @@ OPSET = 17
 IR_VERSION = 8
 """Old enough for every onnxruntime from 1.17 on."""
 
-# What a file may hold; the last two come from quantisation.
+# What a file may hold; the last two come from quantization.
 OPERATIONS = {
     "Add",
     "AveragePool",
@@ -75,7 +75,7 @@ def build_graph(architecture: Architecture) -> Graph:
     """Return the graph of a network; its weights are inputs with the names of the architecture."""
     graph = Graph()
     layers = {"paper": _paper, "context": _context}[architecture.kind]
-    phi = layers(graph, architecture, _normalised(graph))
+    phi = layers(graph, architecture, _normalized(graph))
     graph.add("Transpose", phi, name=PHI, perm=(0, 2, 3, 1))
     return graph
 
@@ -148,10 +148,10 @@ def import_onnx() -> Any:
     return onnx
 
 
-def _normalised(graph: Graph) -> str:
+def _normalized(graph: Graph) -> str:
     """Bring the image to about -2..2."""
-    centred = graph.add("Sub", IMAGE, graph.constant("grey", 0.5))
-    return graph.add("Mul", centred, graph.constant("gain", 4))
+    centered = graph.add("Sub", IMAGE, graph.constant("gray", 0.5))
+    return graph.add("Mul", centered, graph.constant("gain", 4))
 
 
 def _paper(graph: Graph, architecture: Architecture, x: str) -> str:

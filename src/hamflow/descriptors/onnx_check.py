@@ -2,7 +2,7 @@
 
 ONNX can refer to other files, define functions, loop, and ask for any amount of memory. A
 descriptor needs none of that: a file is accepted only if its graph is, node by node, the one that
-`build_graph` makes of the architecture in its metadata (quantisation may stand in between), with
+`build_graph` makes of the architecture in its metadata (quantization may stand in between), with
 weights of exactly the right shapes. The file is walked through as protobuf's wire format, where
 every field that is not expected is refused, so this needs no package.
 """
@@ -30,8 +30,8 @@ from hamflow.descriptors.weights import MAX_BYTES, parse_metadata, refuse_pickle
 from hamflow.errors import FileError
 from hamflow.io._reading import open_regular
 
-_QUANTISATION = ("QuantizeLinear", "DequantizeLinear")
-_QUANTISED = "_quantized"  # how the quantiser calls the whole numbers of a weight
+_QUANTIZATION = ("QuantizeLinear", "DequantizeLinear")
+_QUANTIZED = "_quantized"  # how the quantizer calls the whole numbers of a weight
 
 
 class Checked(NamedTuple):
@@ -48,7 +48,7 @@ def read_onnx(path: str | os.PathLike[str]) -> Checked:
     Parameters
     ----------
     path : str or os.PathLike
-        A file that `build_model` or `quantise` made.
+        A file that `build_model` or `quantize` made.
 
     Returns
     -------
@@ -96,21 +96,21 @@ def _check_versions(model: OnnxModel) -> None:
 
 
 def _check_graph(graph: OnnxGraph, architecture: Architecture) -> None:
-    """Compare with the graph that the architecture makes, looking through quantisation."""
+    """Compare with the graph that the architecture makes, looking through quantization."""
     if graph.inputs != [IMAGE] or graph.outputs != [PHI]:
         raise Refused(f"has other inputs or outputs than {IMAGE} and {PHI}")
     expected = build_graph(architecture)
-    around = {name: node for name, node in graph.nodes.items() if node.op in _QUANTISATION}
+    around = {name: node for name, node in graph.nodes.items() if node.op in _QUANTIZATION}
 
     def resolve(name: str) -> str:
         """Return what a name stands for, but for rounding."""
         for _ in range(len(around) + 1):
             if name not in around:
-                return name.removesuffix(_QUANTISED) if name in graph.tensors else name
+                return name.removesuffix(_QUANTIZED) if name in graph.tensors else name
             name = around[name].inputs[0]
         raise Refused("goes round in circles")
 
-    numbers = _check_quantisation(around, graph.tensors)
+    numbers = _check_quantization(around, graph.tensors)
     found = {
         name: Node(node.op, tuple(map(resolve, node.inputs)), node.settings)
         for name, node in graph.nodes.items()
@@ -122,17 +122,17 @@ def _check_graph(graph: OnnxGraph, architecture: Architecture) -> None:
     _check_tensors(kept, expected, architecture)
 
 
-def _check_quantisation(
+def _check_quantization(
     around: Mapping[str, Node], tensors: Mapping[str, NDArray[Any]]
 ) -> set[str]:
-    """Check the numbers by which is quantised, and return their names."""
+    """Check the numbers by which is quantized, and return their names."""
     numbers: set[str] = set()
     for node in around.values():
         if len(node.inputs) != 3 or not set(node.settings) <= {"axis"}:
-            raise Refused("quantises in an unexpected way")
+            raise Refused("quantizes in an unexpected way")
         scale, zero = (tensors.get(name) for name in node.inputs[1:])
         if scale is None or zero is None:
-            raise Refused("quantises by numbers that it computes")
+            raise Refused("quantizes by numbers that it computes")
         # One for all, or for weights one for each channel.
         weight = tensors.get(node.inputs[0])
         sizes = {1} if weight is None else {1, len(weight) if weight.ndim else 1}
@@ -143,7 +143,7 @@ def _check_quantisation(
             or zero.dtype not in (np.uint8, np.int8, np.int32)
             or not (np.isfinite(scale) & (scale > 0)).all()
         ):
-            raise Refused("quantises by impossible numbers")
+            raise Refused("quantizes by impossible numbers")
         numbers |= set(node.inputs[1:])
     return numbers
 
@@ -153,7 +153,7 @@ def _check_tensors(
 ) -> None:
     """Compare names, types and shapes of weights, and the values of constants."""
     shapes = architecture.parameters()
-    names = [name.removesuffix(_QUANTISED) for name in tensors]
+    names = [name.removesuffix(_QUANTIZED) for name in tensors]
     if sorted(names) != sorted([*shapes, *expected.constants]):
         raise Refused("holds other weights than its network has")
     for (name, values), weight in zip(tensors.items(), names, strict=True):
@@ -169,7 +169,7 @@ def _check_tensors(
 
 
 def _type_of(weight: str) -> type[Any]:
-    if not weight.endswith(_QUANTISED):
+    if not weight.endswith(_QUANTIZED):
         return np.float32
     return np.int32 if ".bias" in weight else np.int8
 

@@ -1,7 +1,7 @@
-"""A descriptor without learning: 64 comparisons of pixel pairs in the neighbourhood.
+"""A descriptor without learning: 64 comparisons of pixel pairs in the neighborhood.
 
 The pairs are drawn once, pseudo-randomly, in the manner of BRIEF [1]_, but each pair is short
-compared with its distance from the centre, and the distances are of several scales. Everything is
+compared with its distance from the center, and the distances are of several scales. Everything is
 computed in whole numbers, so every machine gets the same bits.
 
 .. [1] M. Calonder, V. Lepetit, C. Strecha, P. Fua: BRIEF: Binary robust independent elementary
@@ -40,7 +40,7 @@ def pair_bits(
 ) -> NDArray[np.uint64]:
     """Describe every pixel by 64 comparisons of pixel pairs around it.
 
-    Bit k is set if the first pixel of pair k is brighter than the second. In colour images the
+    Bit k is set if the first pixel of pair k is brighter than the second. In color images the
     pairs take turns between red, green and blue. Beyond the border the image is continued by its
     outermost pixels. Descriptors of two images can be compared if all other arguments agree; they
     do not change under any rescaling of the intensities, so 8 and 16 bits may be mixed.

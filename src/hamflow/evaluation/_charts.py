@@ -1,6 +1,6 @@
 """The charts of a report, as SVG that stands in the page itself.
 
-Colours are those of the page's style sheet: the classes ``s0``, ``s1`` and so on are evaluations.
+Colors are those of the page's style sheet: the classes ``s0``, ``s1`` and so on are evaluations.
 What the pointer shows at a place is in ``data-tip``, the pair behind a dot in ``data-pair``.
 """
 
@@ -27,7 +27,7 @@ _SPREAD = 8  # from this ratio of the largest to the smallest on, an axis is log
 
 
 class Key(NamedTuple):
-    """An entry of a chart's legend: the class of its colour, and what it is."""
+    """An entry of a chart's legend: the class of its color, and what it is."""
 
     style: str
     label: str

@@ -30,7 +30,7 @@ def boundary_distance(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
     Returns
     -------
     distance : (H, W) array
-        Between the centres of the pixels; 0 on the boundary itself, infinite if there is none.
+        Between the centers of the pixels; 0 on the boundary itself, infinite if there is none.
     """
     return distance_to(boundary(mask))
 

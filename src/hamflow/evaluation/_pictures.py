@@ -15,7 +15,7 @@ from PIL import Image
 from hamflow.evaluation.methods import Estimate
 from hamflow.evaluation.runner import Pair
 from hamflow.flow import flow_to_color
-from hamflow.visualise import error_map, to_bytes, typical_length, wheel_picture
+from hamflow.visualize import error_map, to_bytes, typical_length, wheel_picture
 
 _LONGEST = 480  # longest side of a picture in the page
 _QUALITY = 88
@@ -23,13 +23,13 @@ _QUALITY = 88
 _Picture = NDArray[np.uint8]
 _Mask = NDArray[np.bool_]
 
-# Of Okabe and Ito, whose colours the colour-blind can tell from each other, too.
+# Of Okabe and Ito, whose colors the color-blind can tell from each other, too.
 OCCLUSION = {
     "found": (0, 158, 115),
     "missed": (213, 94, 0),
     "wrongly found": (86, 180, 233),
 }
-"""Colours of occluded pixels: true positives, false negatives, false positives."""
+"""Colors of occluded pixels: true positives, false negatives, false positives."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def panels(pair: Pair, estimate: Estimate) -> tuple[list[Panel], list[str]]:
     """Return the pictures of an estimate, and why others are missing."""
     truth = pair.flow
     known = np.asarray(~np.isnan(truth).any(axis=2))
-    # The truth's own scale for both, so that their colours can be compared.
+    # The truth's own scale for both, so that their colors can be compared.
     longest = typical_length(truth)
     rim = f"{longest:.3g} px"
     found = [
@@ -84,12 +84,12 @@ def panels(pair: Pair, estimate: Estimate) -> tuple[list[Panel], list[str]]:
     if estimate.confidence is None:
         missing.append("No confidence: the method does not estimate it.")
     else:
-        found.append(_panel("confidence", "Confidence", _grey(estimate.confidence)))
+        found.append(_panel("confidence", "Confidence", _gray(estimate.confidence)))
     return found, missing
 
 
 def error_scale() -> list[tuple[str, float]]:
-    """Return the colours of `error_map`, each with the error in pixels that it begins at."""
+    """Return the colors of `error_map`, each with the error in pixels that it begins at."""
     limits = [0.0, *(3 * 2.0**k for k in range(-4, 5))]
     flow = np.zeros((1, len(limits), 2))
     flow[0, :, 0] = limits
@@ -98,13 +98,13 @@ def error_scale() -> list[tuple[str, float]]:
 
 
 def css(color: Any) -> str:
-    """Return an RGB colour as style sheets have it."""
+    """Return an RGB color as style sheets have it."""
     red, green, blue = (int(part) for part in color)
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def wheel() -> str:
-    """Return the colour wheel on nothing, as a data URI."""
+    """Return the color wheel on nothing, as a data URI."""
     size = 96
     place = (np.arange(size) + 0.5) * 2 / size - 1
     inside = np.hypot(*np.meshgrid(place, place)) <= 1
@@ -126,7 +126,7 @@ def _reduced(picture: _Picture, known: _Mask | None) -> Image.Image:
     size = (max(1, round(ratio * width)), max(1, round(ratio * height)))
     if known is None or known.all():
         return Image.fromarray(picture).resize(size, Image.Resampling.BOX)
-    # Pillow weights colours by their opacity; sparse truth would be nearly black otherwise.
+    # Pillow weights colors by their opacity; sparse truth would be nearly black otherwise.
     weighted = Image.fromarray(np.dstack([picture, np.uint8(255) * known]))
     pixels = np.array(weighted.resize(size, Image.Resampling.BOX))
     pixels[pixels[:, :, 3] == 0] = 0
@@ -135,7 +135,7 @@ def _reduced(picture: _Picture, known: _Mask | None) -> Image.Image:
 
 def _uri(picture: Image.Image, form: str) -> str:
     buffer = io.BytesIO()
-    # Colours at full resolution: here they are what the picture is about.
+    # Colors at full resolution: here they are what the picture is about.
     options: dict[str, Any] = {"quality": _QUALITY, "subsampling": 0} if form == "jpeg" else {}
     picture.save(buffer, form, optimize=True, **options)
     return f"data:image/{form};base64,{base64.b64encode(buffer.getvalue()).decode()}"
@@ -147,15 +147,15 @@ def _as_rgb(image: NDArray[Any]) -> _Picture:
 
 
 def _painted(frame: _Picture, masks: Sequence[_Mask]) -> _Picture:
-    """Paint masks in the colours of `OCCLUSION` over a faded frame."""
-    grey = np.asarray(Image.fromarray(frame).convert("L"))
-    faded = (64 + grey * 0.4).astype(np.uint8)
+    """Paint masks in the colors of `OCCLUSION` over a faded frame."""
+    gray = np.asarray(Image.fromarray(frame).convert("L"))
+    faded = (64 + gray * 0.4).astype(np.uint8)
     picture = np.repeat(faded[:, :, None], 3, axis=2)
     for mask, color in zip(masks, OCCLUSION.values(), strict=True):
         picture[mask] = color
     return picture
 
 
-def _grey(confidence: NDArray[np.float32]) -> _Picture:
-    grey = np.rint(255 * np.clip(confidence, 0, 1)).astype(np.uint8)
-    return np.repeat(grey[:, :, None], 3, axis=2)
+def _gray(confidence: NDArray[np.float32]) -> _Picture:
+    gray = np.rint(255 * np.clip(confidence, 0, 1)).astype(np.uint8)
+    return np.repeat(gray[:, :, None], 3, axis=2)

@@ -21,7 +21,7 @@ from hamflow.errors import InputError
 from hamflow.estimator import Estimator
 from hamflow.evaluation.peers import opencv_methods, opencv_version
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
-from hamflow.visualise import to_bytes
+from hamflow.visualize import to_bytes
 from hamflow.window import Window, WindowLike
 
 Image = NDArray[Any]
@@ -264,7 +264,7 @@ def _joint(
 
 def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     def estimate(method: Callable[..., Any]) -> Callable[[Image, Image], Estimate]:
-        return lambda first, second: Estimate(method(_colour(first), _colour(second)))
+        return lambda first, second: Estimate(method(_color(first), _color(second)))
 
     return {
         PEER + name.split()[0].lower(): estimate(method)
@@ -272,7 +272,7 @@ def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     }
 
 
-def _colour(image: Image) -> NDArray[np.uint8]:
+def _color(image: Image) -> NDArray[np.uint8]:
     pixels = to_bytes(image)
     return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 

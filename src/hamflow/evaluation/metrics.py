@@ -196,7 +196,7 @@ def epe_metrics(
     The magnitudes and the distances to occlusion boundaries are split as by Sintel [1]_; the exact
     definition of the distance is ours. A boundary consists of the pixels of `occluded` that share a
     side with one of the other value, on both sides and also where the truth is unknown; the
-    distance is the Euclidean one between the centres of pixels. Occluded pixels are in no band of
+    distance is the Euclidean one between the centers of pixels. Occluded pixels are in no band of
     distance: they have `epe_occ`. Visible pixels from 140 on are in no band either, nor is any
     pixel of an image without a boundary. Where truth and mask are sparse, as KITTI's are, the
     boundaries are those of the measured points, and the bands say little.

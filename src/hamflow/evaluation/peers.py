@@ -32,14 +32,14 @@ def opencv_methods() -> dict[str, Method]:
             "OpenCV's contributed modules are missing; pip install 'hamflow[peers]'."
         ) from None
 
-    def grey(make: Callable[[], Any]) -> Method:
+    def gray(make: Callable[[], Any]) -> Method:
         def method(first: Image, second: Image) -> Flow:
             images = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (first, second))
             return np.asarray(make().calc(*images, None), np.float32)
 
         return method
 
-    def colour(make: Callable[[], Any]) -> Method:
+    def color(make: Callable[[], Any]) -> Method:
         def method(first: Image, second: Image) -> Flow:
             images = (np.ascontiguousarray(image[..., ::-1]) for image in (first, second))
             return np.asarray(make().calc(*images, None), np.float32)
@@ -53,12 +53,12 @@ def opencv_methods() -> dict[str, Method]:
 
     medium = cv2.DISOPTICAL_FLOW_PRESET_MEDIUM
     return {
-        "DIS medium": grey(lambda: cv2.DISOpticalFlow_create(medium)),
-        "Farneback": grey(cv2.optflow.createOptFlow_Farneback),
-        "DeepFlow": grey(cv2.optflow.createOptFlow_DeepFlow),
-        "PCAFlow": grey(cv2.optflow.createOptFlow_PCAFlow),
-        "SparseToDense": grey(cv2.optflow.createOptFlow_SparseToDense),
-        "RLOF RIC": colour(rlof),
+        "DIS medium": gray(lambda: cv2.DISOpticalFlow_create(medium)),
+        "Farneback": gray(cv2.optflow.createOptFlow_Farneback),
+        "DeepFlow": gray(cv2.optflow.createOptFlow_DeepFlow),
+        "PCAFlow": gray(cv2.optflow.createOptFlow_PCAFlow),
+        "SparseToDense": gray(cv2.optflow.createOptFlow_SparseToDense),
+        "RLOF RIC": color(rlof),
     }
 
 

@@ -1,6 +1,6 @@
 """A reader and a writer for PNG files with 16 bits per channel, which Pillow would reduce to 8.
 
-Only what such files need is here. Read are grey and colour, with or without alpha, interlaced or
+Only what such files need is here. Read are gray and color, with or without alpha, interlaced or
 not; written is plain RGB. See the PNG specification, https://www.w3.org/TR/png-3/.
 """
 
@@ -22,8 +22,8 @@ from hamflow.io._reading import check_size
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHUNK = struct.Struct(">I4s")
 _IHDR = struct.Struct(">IIBBBBB")
-_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # colour type -> samples per pixel
-_RGB = 2  # the colour type
+_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # color type -> samples per pixel
+_RGB = 2  # the color type
 _UP = 2  # the filter that stores the difference to the line above
 # Where each pass starts and how far apart its pixels are: (x, y, step in x, step in y).
 _ONE_PASS = ((0, 0, 1, 1),)
@@ -88,11 +88,11 @@ def _decode(path: str | os.PathLike[str], file: BufferedReader) -> Png16:
     kind, data = next(chunks)
     if kind != b"IHDR" or len(data) != _IHDR.size:
         raise _Damage("its header has the wrong length")
-    width, height, _, colour_type, compression, filtering, interlace = _IHDR.unpack(data)
-    if colour_type not in _CHANNELS or compression or filtering or interlace > 1:
+    width, height, _, color_type, compression, filtering, interlace = _IHDR.unpack(data)
+    if color_type not in _CHANNELS or compression or filtering or interlace > 1:
         raise _Damage("its header holds values that PNG does not define")
     check_size(path, width, height)
-    channels = _CHANNELS[colour_type]
+    channels = _CHANNELS[color_type]
 
     passes = [
         (x, y, dx, dy, len(range(x, width, dx)), len(range(y, height, dy)))
@@ -173,7 +173,7 @@ def _unfilter(lines: NDArray[np.uint8], columns: int, depth: int) -> NDArray[np.
     padded = np.zeros((rows + 1, columns + 1, depth), np.uint8)
     padded[1:, 1:] = lines[:, 1:].reshape(rows, columns, depth)
     flat = padded.reshape(-1, depth)
-    # A pixel depends on its left, upper and upper left neighbours, so all pixels of a diagonal
+    # A pixel depends on its left, upper and upper left neighbors, so all pixels of a diagonal
     # x + y = const can be done at once. One row down and one pixel to the left is `columns` on.
     for diagonal in range(rows + columns - 1):
         top = max(0, diagonal - columns + 1)
@@ -195,7 +195,7 @@ def _unfilter(lines: NDArray[np.uint8], columns: int, depth: int) -> NDArray[np.
 def _paeth(
     left: NDArray[np.int16], up: NDArray[np.int16], corner: NDArray[np.int16]
 ) -> NDArray[np.int16]:
-    """Return whichever neighbour is nearest to left + up - corner; ties in this order."""
+    """Return whichever neighbor is nearest to left + up - corner; ties in this order."""
     to_left = np.abs(up - corner)
     to_up = np.abs(left - corner)
     to_corner = np.abs(left + up - 2 * corner)

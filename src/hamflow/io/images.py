@@ -50,9 +50,9 @@ _UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
 def read_image(path: str | os.PathLike[str]) -> _Pixels:
     """Read an image as RGB.
 
-    Grey is repeated in all three channels, palettes are resolved, alpha is dropped, and the
-    picture is turned as its EXIF orientation says. PNG files with 16 bits per channel and grey
-    images of 16 bits in any format keep them; 16-bit colour in other formats is reduced to 8.
+    Gray is repeated in all three channels, palettes are resolved, alpha is dropped, and the
+    picture is turned as its EXIF orientation says. PNG files with 16 bits per channel and gray
+    images of 16 bits in any format keep them; 16-bit color in other formats is reduced to 8.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
             file.seek(0)
             if is_png16(header):
                 samples, exif_block = read_png16(name, file)
-                # Two channels are grey and alpha, four are colour and alpha.
+                # Two channels are gray and alpha, four are color and alpha.
                 pixels: _Pixels = samples[:, :, : 1 if samples.shape[2] < 3 else 3]
                 orientation = _orientation(lambda: _parse_exif(exif_block))
             else:
@@ -115,17 +115,17 @@ def _without_bomb_warning() -> Iterator[None]:
 
 
 def _pixels(name: str, picture: Image.Image) -> _Pixels:
-    """Return H×W×1 uint16 for grey of more than 8 bits, else H×W×3 uint8."""
+    """Return H×W×1 uint16 for gray of more than 8 bits, else H×W×3 uint8."""
     if picture.mode == "F":
         raise FileError(
             f"{name}: holds floating-point pixels; convert it to an image of 8 or 16 bits."
         )
     if not picture.mode.startswith("I"):
         return np.array(picture.convert("RGB"))
-    grey = np.asarray(picture)
-    if grey.min() < 0 or grey.max() > np.iinfo(np.uint16).max:
+    gray = np.asarray(picture)
+    if gray.min() < 0 or gray.max() > np.iinfo(np.uint16).max:
         raise FileError(f"{name}: holds pixels beyond 16 bits; convert it to 8 or 16 bits.")
-    return grey.astype(np.uint16)[:, :, None]
+    return gray.astype(np.uint16)[:, :, None]
 
 
 def _parse_exif(block: bytes) -> Image.Exif:
@@ -151,7 +151,7 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike) -> None:
         The file to write, ending in ``.png``, ``.jpg``, ``.jpeg``, ``.bmp``, ``.tif``, ``.tiff``
         or ``.webp``; an existing one is replaced.
     image : (H, W) or (H, W, 3) uint8 array_like
-        Grey or RGB.
+        Gray or RGB.
 
     Raises
     ------

@@ -43,7 +43,7 @@ _QUALITY = {
     "libvpx-vp9": {"crf": "20", "b": "0", "deadline": "good", "cpu-used": "4"},
     "libvpx": {"crf": "8", "b": "20M", "deadline": "good", "cpu-used": "4"},
 }
-_BT601 = 6  # the colour matrix that FFmpeg converts RGB with, as its number in the files
+_BT601 = 6  # the color matrix that FFmpeg converts RGB with, as its number in the files
 _MOST_TICKS = 65535  # per second, in MPEG-4
 
 
@@ -63,7 +63,7 @@ def open_frames(path: _Path) -> Frames:
         With `name`, `count`, `fps`; iteration gives (index, name, image) and holds no frame. The
         frames of a folder are called as their files are, without the suffix, those of a video
         ``frame_0001`` and so on. Videos of more than 8 bits give uint16, others uint8, and they
-        are turned upright as their metadata say (by quarters; mirroring is not honoured).
+        are turned upright as their metadata say (by quarters; mirroring is not honored).
 
     Raises
     ------
@@ -108,10 +108,10 @@ class VideoWriter:
     >>> import tempfile, numpy as np
     >>> from hamflow.io.video import VideoWriter, open_frames
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with VideoWriter(f"{folder}/grey.mp4", fps=10) as video:
+    ...     with VideoWriter(f"{folder}/gray.mp4", fps=10) as video:
     ...         for brightness in (50, 100, 150):
     ...             video.add(np.full((48, 64, 3), brightness, np.uint8))
-    ...     open_frames(f"{folder}/grey.mp4").count
+    ...     open_frames(f"{folder}/gray.mp4").count
     3
     """
 

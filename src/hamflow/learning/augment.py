@@ -111,7 +111,7 @@ def _mirrored(sample: Sample, rng: np.random.Generator) -> Sample:
 
 
 def _relit(images: list[_Floats], strength: float, rng: np.random.Generator) -> list[_Floats]:
-    """Change contrast, brightness, colours and gamma, a part of it in both images alike."""
+    """Change contrast, brightness, colors and gamma, a part of it in both images alike."""
     common = rng.normal(size=6)
     changed = []
     for image in images:

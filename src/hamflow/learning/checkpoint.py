@@ -1,4 +1,4 @@
-"""The whole state of a run in one safetensors file: weights, the optimiser's, and the step."""
+"""The whole state of a run in one safetensors file: weights, the optimizer's, and the step."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def save_checkpoint(
     config: TrainConfig,
     progress: Progress,
     network: DescriptorNetwork,
-    optimiser: torch.optim.Adam,
+    optimizer: torch.optim.Adam,
 ) -> None:
     """Write the state, whole or not at all."""
     tensors: dict[str, torch.Tensor] = {}
     for name, parameter in network.named_parameters():
         tensors[f"weights.{name}"] = parameter.detach()
-        state = optimiser.state.get(parameter, {})
+        state = optimizer.state.get(parameter, {})
         for key in ("exp_avg", "exp_avg_sq", "step"):
             if key in state:
                 tensors[f"{key}.{name}"] = state[key]
@@ -93,8 +93,8 @@ def read_progress(path: Path) -> tuple[TrainConfig, Progress]:
     return config, progress
 
 
-def load_checkpoint(path: Path, network: DescriptorNetwork, optimiser: torch.optim.Adam) -> None:
-    """Take weights and the optimiser's state from a checkpoint; shapes are checked first."""
+def load_checkpoint(path: Path, network: DescriptorNetwork, optimizer: torch.optim.Adam) -> None:
+    """Take weights and the optimizer's state from a checkpoint; shapes are checked first."""
     with _opened(path) as file:
         present = set(file.keys())
         for name, parameter in network.named_parameters():
@@ -109,7 +109,7 @@ def load_checkpoint(path: Path, network: DescriptorNetwork, optimiser: torch.opt
             with torch.no_grad():
                 parameter.copy_(file.get_tensor(f"weights.{name}"))
             if stepped:
-                optimiser.state[parameter] = {
+                optimizer.state[parameter] = {
                     key: file.get_tensor(f"{key}.{name}").clone()
                     for key in ("step", "exp_avg", "exp_avg_sq")
                 }

@@ -36,7 +36,7 @@ class AugmentConfig:
     rescale : float
         Enlarge or reduce a pair by up to this factor; 1 for never. It is done before cropping.
     photometric : float
-        Chance that a pair's brightness, contrast, gamma and colours change, differently in the
+        Chance that a pair's brightness, contrast, gamma and colors change, differently in the
         two images.
     strength : float
         How strongly they do: standard deviation of the logarithms.
@@ -117,13 +117,13 @@ class TrainConfig:
     network : Architecture
         What is learned.
     model : "ff", "fq" or "qq"
-        How it is learned: which of the two minimisations see floats.
+        How it is learned: which of the two minimizations see floats.
     window : int
         D, the side of the paper's square window.
     bootstrap : float
-        Share of the steps, at the beginning, in which FQ and QQ take the true inner minimiser.
+        Share of the steps, at the beginning, in which FQ and QQ take the true inner minimizer.
     target : "one" or "spread"
-        The true label alone, or with shares for its neighbours.
+        The true label alone, or with shares for its neighbors.
     temperature : float
         What costs are divided by in the softmax.
     outside : float

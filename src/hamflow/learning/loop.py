@@ -38,7 +38,7 @@ from hamflow.window import Window
 
 CHECKPOINT = "checkpoint.safetensors"
 BEST, LAST = "best.safetensors", "last.safetensors"
-_FIRST_IMAGES = 4  # on which the weights are initialised
+_FIRST_IMAGES = 4  # on which the weights are initialized
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ class _Run:
         keep_freed_memory()
         torch.manual_seed(config.seed)
         self.network = build_network(config.network)
-        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
         if resume:
-            load_checkpoint(checkpoint, self.network, self.optimiser)
+            load_checkpoint(checkpoint, self.network, self.optimizer)
         else:
             _first_weights(self.network, config)
         self.model = DistributedDataParallel(self.network) if self.processes > 1 else self.network
@@ -185,9 +185,9 @@ class _Run:
 
     def _learn(self, batch: list[Sample], rate: float) -> tuple[float, float, float]:
         """Take a step; return the loss, the norm of the gradient and the share of constant bits."""
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         images = as_tensor([image for s in batch for image in (s.image0, s.image1)])
         phi = self.model(images)
         losses = [self._loss(phi[2 * i : 2 * i + 2], sample) for i, sample in enumerate(batch)]
@@ -203,7 +203,7 @@ class _Run:
                 f"The {what} of step {self.progress.step + 1} is not finite; start a new run with "
                 "a lower learning_rate or a higher temperature."
             )
-        self.optimiser.step()
+        self.optimizer.step()
         return mean, norm, constant_bits(phi[0].detach())
 
     def _loss(self, phi: Tensor, sample: Sample) -> Tensor:
@@ -247,7 +247,7 @@ class _Run:
 
     def _save(self) -> None:
         save_checkpoint(
-            self.output / CHECKPOINT, self.config, self.progress, self.network, self.optimiser
+            self.output / CHECKPOINT, self.config, self.progress, self.network, self.optimizer
         )
         self._save_weights(LAST)
         if self.log is not None:
@@ -283,7 +283,7 @@ def _first_weights(network: DescriptorNetwork, config: TrainConfig) -> None:
         network.load(weights)
     else:
         pairs = TrainingPairs(config)
-        network.initialise(_common_size([pairs[i].image0 for i in range(_FIRST_IMAGES)]))
+        network.initialize(_common_size([pairs[i].image0 for i in range(_FIRST_IMAGES)]))
 
 
 def _common_size(images: list[NDArray[np.float32]]) -> Tensor:

@@ -85,7 +85,7 @@ def matching_loss(
     truth : Truth
         The true labels, and the pixels that count.
     target : "one" or "spread"
-        All of the target on the true label, or shares of it on its neighbours.
+        All of the target on the true label, or shares of it on its neighbors.
     temperature : float
         What costs are divided by. The higher, the larger the margin that is learned.
     """

@@ -1,7 +1,7 @@
 """The min-projection as differentiable layers: FF, FQ and QQ (section 3 of the paper).
 
 Each takes the descriptors of two images and returns ``c^u`` and ``c^v``. The 4D cost exists
-nowhere, neither forward nor backward: what is kept is the inner minimisers, H×W×(du + dv).
+nowhere, neither forward nor backward: what is kept is the inner minimizers, H×W×(du + dv).
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ def project(
     window : Window or int or tuple
         Displacements to look at.
     model : "ff", "fq" or "qq"
-        FF: floats in both minimisations. FQ: the inner argmin from the bits, the outer value from
+        FF: floats in both minimizations. FQ: the inner argmin from the bits, the outer value from
         the floats; like FF's, its gradient is exact wherever the inner argmin is unique. QQ: bits
         in both; its gradient is that of FQ, straight through the sign.
     outside : float
         Cost of a target outside of the image, which has no gradient.
     inner : (H, W, 2) array of float32, optional
-        Flow to take for the inner minimiser wherever it is known (finite): c^u(u) = c(u, v*) and
-        c^v(v) = c(u*, v). Bits that mean nothing yet choose inner minimisers that mean nothing;
+        Flow to take for the inner minimizer wherever it is known (finite): c^u(u) = c(u, v*) and
+        c^v(v) = c(u*, v). Bits that mean nothing yet choose inner minimizers that mean nothing;
         with the true ones learning starts all the same. Not for FF.
     """
     if model not in ("ff", "fq", "qq"):
         raise InputError(f"model must be ff, fq or qq, not {model!r}.")
     if model == "ff" and inner is not None:
-        raise InputError("FF finds its inner minimiser itself; leave inner out, or take FQ.")
+        raise InputError("FF finds its inner minimizer itself; leave inner out, or take FQ.")
     result: tuple[Tensor, Tensor] = _Projection.apply(  # type: ignore[no-untyped-call]
         phi0, phi1, Window.of(window), model, outside, inner
     )

@@ -20,7 +20,7 @@ Visitor = Callable[[nn.Conv2d, Tensor], None]
 
 
 def build_network(architecture: Architecture) -> DescriptorNetwork:
-    """Return the network of an architecture, with weights that wait for `initialise`."""
+    """Return the network of an architecture, with weights that wait for `initialize`."""
     kinds = {"paper": PaperNetwork, "context": ContextNetwork}
     return kinds[architecture.kind](architecture)
 
@@ -33,10 +33,10 @@ class DescriptorNetwork(nn.Module):
         self.architecture = architecture
         self._visit: Visitor | None = None
 
-    def initialise(self, images: Tensor) -> None:
+    def initialize(self, images: Tensor) -> None:
         """Give every layer's outputs mean 0 and variance 1 on some images.
 
-        With the usual initialisation most bits start as constants, the more so the deeper the
+        With the usual initialization most bits start as constants, the more so the deeper the
         network is; the inner argmin of FQ is then meaningless, and learning never starts.
 
         Parameters
@@ -49,7 +49,7 @@ class DescriptorNetwork(nn.Module):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="linear")
                 nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
         first = next(layer for layer in self.modules() if isinstance(layer, nn.Conv2d))
-        self._visit = _standardise
+        self._visit = _standardize
         with torch.no_grad():
             # What is the same everywhere says nothing of where a pixel went.
             first.weight -= first.weight.mean((2, 3), keepdim=True)
@@ -72,7 +72,7 @@ class DescriptorNetwork(nn.Module):
             for layer in layers[1:]:
                 x = torch.tanh(self._convolve(layer, x))
             return x.permute(0, 2, 3, 1)
-        # One long row of pixels from here on: a neighbour is always the same number of pixels
+        # One long row of pixels from here on: a neighbor is always the same number of pixels
         # further on, and each tap of a layer is a product of two matrices. What wraps around the
         # ends of the rows is cut off at the end.
         count, channels, rows, stride = x.shape
@@ -101,7 +101,7 @@ class PaperNetwork(DescriptorNetwork):
         """Return the descriptors, N×H×W×m."""
         height, width = images.shape[2:]
         padding = (self.architecture.layers + 1) // 2
-        x = _padded(_normalised(images), padding)
+        x = _padded(_normalized(images), padding)
         return self._chain(self.layers, x)[:, :height, :width]
 
 
@@ -160,7 +160,7 @@ class ContextNetwork(DescriptorNetwork):
     def forward(self, images: Tensor) -> Tensor:
         """Return the descriptors, N×H×W×m."""
         height, width = images.shape[2:]
-        x = _normalised(images)
+        x = _normalized(images)
         near = self._chain(self.local, _padded(x, (self.architecture.layers + 1) // 2))
         near = near[:, :height, :width]
         far = self._far(x)[:, :height, :width]
@@ -195,9 +195,9 @@ class ContextNetwork(DescriptorNetwork):
             ]
         return torch.cat(seen, dim=1).permute(0, 2, 3, 1)
 
-    def initialise(self, images: Tensor) -> None:
+    def initialize(self, images: Tensor) -> None:
         """Start the near part as the paper's network and the far part as pairs of pixels."""
-        super().initialise(images)
+        super().initialize(images)
         generator = torch.Generator().manual_seed(torch.initial_seed())
         channels, taps = self.architecture.wide, self.architecture.taps
         with torch.no_grad():
@@ -210,7 +210,7 @@ class ContextNetwork(DescriptorNetwork):
                     places[pair] = torch.tensor([1.0, -1.0])
             for layer in self.wide:
                 _nearly(layer, _PASS, _NOISE, generator)
-            seen = self._samples(_padded_for(_normalised(images), self.architecture.reach))
+            seen = self._samples(_padded_for(_normalized(images), self.architecture.reach))
             weight = torch.cat([_as_matrix(layer.weight) for layer in self.taps], dim=1)  # type: ignore[arg-type]
             deviation = F.linear(seen, weight).flatten(0, 2).std(0) + 1e-6
             for layer in self.taps:
@@ -231,7 +231,7 @@ def _nearly(layer: nn.Module, gain: float, noise: float, generator: torch.Genera
 
 
 def _as_matrix(weight: Tensor) -> Tensor:
-    """Return the weights of a layer in the order of its samples: taps, then colours."""
+    """Return the weights of a layer in the order of its samples: taps, then colors."""
     return weight.permute(0, 2, 3, 1).flatten(1)
 
 
@@ -239,7 +239,7 @@ def _padded_for(x: Tensor, reach: int) -> Tensor:
     return F.pad(x, (reach, reach + 1, reach, reach + 1), mode="replicate")
 
 
-def _normalised(images: Tensor) -> Tensor:
+def _normalized(images: Tensor) -> Tensor:
     return (images - 0.5) * 4
 
 
@@ -247,7 +247,7 @@ def _padded(x: Tensor, radius: int) -> Tensor:
     return F.pad(x, (radius,) * 4, mode="replicate")
 
 
-def _standardise(layer: nn.Conv2d, x: Tensor) -> None:
+def _standardize(layer: nn.Conv2d, x: Tensor) -> None:
     """Scale a layer so that on `x` each of its outputs has mean 0 and variance 1."""
     y = F.conv2d(x, layer.weight)
     mean, deviation = y.mean((0, 2, 3)), y.std((0, 2, 3)) + 1e-6

@@ -1,4 +1,4 @@
-"""How good the descriptors are by themselves: winner takes all, quantised and as trained."""
+"""How good the descriptors are by themselves: winner takes all, quantized and as trained."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def _measured(network: DescriptorNetwork, sample: Sample, config: TrainConfig) -
     with torch.no_grad():
         phi = network(as_tensor([sample.image0, sample.image1])).contiguous()
     first, second = (field.numpy() for field in phi)
-    quantised = None
+    quantized = None
     if config.network.m == 64:
         bits = matching.pack_bits(first), matching.pack_bits(second)
-        quantised = matching.min_projection(*bits, window).wta()
+        quantized = matching.min_projection(*bits, window).wta()
     if config.model == "qq":
         costs = project(phi[0], phi[1], window, "qq", outside=config.outside)
-        trained = quantised
+        trained = quantized
     else:
         project_floats = (
             matching.float_min_projection
@@ -79,7 +79,7 @@ def _measured(network: DescriptorNetwork, sample: Sample, config: TrainConfig) -
     mask = truth.mask.numpy()
     return [
         float(loss) if mask.any() else float("nan"),
-        *_errors(quantised, sample.flow, mask),
+        *_errors(quantized, sample.flow, mask),
         *_errors(trained, sample.flow, mask),
         constant_bits(phi[0]),
     ]

@@ -1,7 +1,7 @@
 """The local model: min-projection of the 4D cost, and winner takes all (eq. 4 of the paper).
 
 ``c^u(i, u) = min_v c(i; u, v)`` and ``c^v(i, v) = min_u c(i; u, v)``, computed on the fly: the 4D
-cost is never stored. The three variants differ in where they quantise: QQ everywhere, FF nowhere,
+cost is never stored. The three variants differ in where they quantize: QQ everywhere, FF nowhere,
 FQ in the inner argmin only.
 """
 
@@ -40,7 +40,7 @@ class MinProjection:
     Attributes
     ----------
     cu, cv : (H, W, du) and (H, W, dv) array of uint8
-        Hamming distances minimised over v and over u.
+        Hamming distances minimized over v and over u.
     v_hat, u_hat : arrays of int16 of the same shapes, or None
         The labels at which these minima are attained, the smallest where several are.
     bits0, bits1, window, outside
@@ -59,7 +59,7 @@ class MinProjection:
     def wta(self) -> NDArray[np.float32]:
         """Return the winner-takes-all flow, H×W×2, in whole pixels.
 
-        v minimises c^v, and u the row of costs at that v. Ties go to the smallest displacement,
+        v minimizes c^v, and u the row of costs at that v. Ties go to the smallest displacement,
         then to the negative one, so that identical and flat frames give exactly 0.
         """
         labels = _best_labels(self.cv, self.window.v0)
@@ -73,9 +73,9 @@ class FloatMinProjection:
     Attributes
     ----------
     cu, cv : (H, W, du) and (H, W, dv) array of float32
-        Costs -<phi0, phi1> at the inner minimisers.
+        Costs -<phi0, phi1> at the inner minimizers.
     v_hat, u_hat : arrays of int16 of the same shapes, or None
-        The labels of the inner minimisers.
+        The labels of the inner minimizers.
     bits0, bits1 : (H, W) array of uint64, or None
         The bits that chose them (FQ only).
     phi0, phi1, window, outside
@@ -96,8 +96,8 @@ class FloatMinProjection:
     def wta(self) -> NDArray[np.float32]:
         """Return the winner-takes-all flow, H×W×2; ties as in :meth:`MinProjection.wta`.
 
-        v minimises c^v. u minimises the row at that v: of the float cost (FF) or of the quantised
-        one (FQ), as the inner minimisation did.
+        v minimizes c^v. u minimizes the row at that v: of the float cost (FF) or of the quantized
+        one (FQ), as the inner minimization did.
         """
         labels = _best_labels(self.cv, self.window.v0)
         if self.bits0 is not None and self.bits1 is not None:
@@ -111,7 +111,7 @@ class FloatMinProjection:
     ) -> tuple[Phi, Phi]:
         """Return the gradients with respect to phi0 and phi1.
 
-        Exact where the inner minimiser is unique: it is the indicator of the chosen pairs, so the
+        Exact where the inner minimizer is unique: it is the indicator of the chosen pairs, so the
         gradient is a gather and a scatter-add, O(H W (du + dv) m). Targets outside of the image
         have a constant cost and no gradient. The same bytes for any number of threads.
 
@@ -259,7 +259,7 @@ def _replace_inner(
 
 
 def pack_bits(phi: Phi) -> Bits:
-    """Quantise descriptors: bit k of a pixel's word says whether its component k is positive.
+    """Quantize descriptors: bit k of a pixel's word says whether its component k is positive.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.evaluation import Method, MethodConfig
 from hamflow.flow import endpoint_error
 from hamflow.paper.table1 import WEIGHTS, check_evaluation
-from hamflow.visualise import typical_length
+from hamflow.visualize import typical_length
 
 Flow = NDArray[np.float32]
 Matching = Literal["FF", "FQ", "QQ"]
@@ -252,7 +252,7 @@ def _check_sizes(others: Mapping[str, NDArray[Any] | None], first: NDArray[Any])
 def busiest_region(flow: Flow) -> Region:
     """Return the part of a flow with the most structure, four tenths of the height of the frame.
 
-    Structure is how much the flow changes from each pixel to its right and lower neighbours,
+    Structure is how much the flow changes from each pixel to its right and lower neighbors,
     summed over the part. A single change counts a quarter of the flow's typical length at most:
     outlines of moving things, their number and length, decide, not one very fast thing.
     """

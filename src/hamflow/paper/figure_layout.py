@@ -1,4 +1,4 @@
-"""The paper's sample figure on paper: panels, the enlarged region, captions, the colour wheel."""
+"""The paper's sample figure on paper: panels, the enlarged region, captions, the color wheel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hamflow.crf.plot import check_plot
 from hamflow.flow import flow_to_color
 from hamflow.paper.figure import Flow, Panel, Region, busiest_region
-from hamflow.visualise import to_bytes, typical_length, wheel_picture
+from hamflow.visualize import to_bytes, typical_length, wheel_picture
 
 Picture = NDArray[np.uint8]
 
@@ -23,7 +23,7 @@ _MARGIN, _GAP, _BLOCKS, _CAPTION, _FOOTER = 0.06, 0.05, 0.16, 0.2, 0.46
 _DPI = 200
 _FONT = 8  # points
 _LETTER = 0.072  # inches that a letter of it takes, or a little less
-_INK, _GREY, _EDGE = "#222222", "#666666", "#999999"
+_INK, _GRAY, _EDGE = "#222222", "#666666", "#999999"
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,7 @@ def _draw_cell(figure: Any, layout: _Layout, cell: _Cell, region: Region) -> Non
             spine.set(color=_INK if zoom else _EDGE, linewidth=0.8 if zoom else 0.4)
         if not zoom:
             corner = (region.x - 0.5, region.y - 0.5)
-            # Two lines, so that it is seen on dark and on bright colours.
+            # Two lines, so that it is seen on dark and on bright colors.
             for color, line in (("white", 1.8), (_INK, 0.8)):
                 box = Rectangle(corner, region.width, region.height, fill=False, clip_on=False)
                 box.set(edgecolor=color, linewidth=line)
@@ -196,17 +196,17 @@ def _draw_caption(
 
 
 def _draw_footer(figure: Any, layout: _Layout, note: str, longest: float) -> None:
-    """Draw the colour wheel and what is to be said about the whole."""
+    """Draw the color wheel and what is to be said about the whole."""
     size = _FOOTER - 0.04
     axes = figure.add_axes(layout.place(_MARGIN, layout.footer + 0.02, size, size))
     axes.imshow(wheel_picture(256), interpolation="antialiased")
     axes.set_axis_off()
     left, middle = _MARGIN + size + 0.08, layout.footer + 0.02 + size / 2
-    lines = [f"Colour: direction of the flow, full at {longest:.3g} px, darker beyond.", note]
+    lines = [f"Color: direction of the flow, full at {longest:.3g} px, darker beyond.", note]
     figure.text(
         *layout.point(left, middle),
         "\n".join(lines),
-        color=_GREY,
+        color=_GRAY,
         fontsize=_fitting(max(lines, key=len), layout.width - left),
         va="center",
         linespacing=1.35,

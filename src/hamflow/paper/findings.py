@@ -113,7 +113,7 @@ def findings(table: Table, over: str = "noc") -> list[Finding]:
             ("crf_q", "crf_f"),
             (1 / _LEVEL, _LEVEL),
         ),
-        _levelled(errors, trained),
+        _leveled(errors, trained),
     ]
     return [finding for finding in found if finding is not None]
 
@@ -156,7 +156,7 @@ def _within(
     return Finding(statement, holds, f"{one} / {other_name}: {figures}")
 
 
-def _levelled(
+def _leveled(
     errors: Mapping[tuple[Network, str], float | None],
     trained: Mapping[Network, float | None],
 ) -> Finding | None:

@@ -24,7 +24,7 @@ def gaussian(image: Image, sigma: float) -> Image:
 
 
 def filtered(image: Image, weights: tuple[float, ...], axis: int) -> Image:
-    """Return the weighted sums of neighbours along one axis; an odd number of weights."""
+    """Return the weighted sums of neighbors along one axis; an odd number of weights."""
     radius = len(weights) // 2
     padding = [(radius, radius) if a == axis else (0, 0) for a in range(image.ndim)]
     padded = np.pad(image, padding, mode="edge")
@@ -38,7 +38,7 @@ def filtered(image: Image, weights: tuple[float, ...], axis: int) -> Image:
 
 
 def contrasts(image: Image) -> tuple[Image, Image]:
-    """Return the mean absolute differences to the right and lower neighbours, 0 at the border."""
+    """Return the mean absolute differences to the right and lower neighbors, 0 at the border."""
     right, down = (np.zeros(image.shape[:2], np.float32) for _ in range(2))
     right[:, :-1] = np.abs(np.diff(image, axis=1)).mean(axis=2)
     down[:-1] = np.abs(np.diff(image, axis=0)).mean(axis=2)

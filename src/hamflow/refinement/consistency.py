@@ -73,7 +73,7 @@ def _there_and_back(flow: Flow, backward: Flow) -> tuple[Flow, Flow, NDArray[np.
         raise InputError(
             f"flow and backward must have the same shape, not {there.shape} and {back.shape}."
         )
-    # A pixel reaches half a pixel from its centre: the outermost ones at rest must not be outside
+    # A pixel reaches half a pixel from its center: the outermost ones at rest must not be outside
     # for some rounding.
     target = there.copy()
     for k, side in enumerate(there.shape[1::-1]):

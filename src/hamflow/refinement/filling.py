@@ -27,24 +27,24 @@ class FillConfig:
         One match is taken from each cell of so many pixels squared.
     smallest : int
         Connected regions of fewer pixels are not trusted.
-    neighbours : int
+    neighbors : int
         How many of the nearest matches an affine model is fitted to.
     step : float
-        Length of a step between two pixels of the same colour; to another colour it is longer by
+        Length of a step between two pixels of the same color; to another color it is longer by
         the sum of the differences of the channels, which run from 0 to 1.
     reach : float
         Length at which a match counts 1/e of one that is close.
     tolerance : float
         Residuals above so many pixels are outliers.
     rounds : int
-        How often neighbours offer each other their models.
+        How often neighbors offer each other their models.
     blur : float
         Standard deviation, in pixels, of the smoothing before edges are looked for.
     """
 
     cell: int = 3
     smallest: int = 60
-    neighbours: int = 100
+    neighbors: int = 100
     step: float = 0.004
     reach: float = 0.5
     tolerance: float = 1.25
@@ -55,7 +55,7 @@ class FillConfig:
         for name, least, most in (
             ("cell", 1, 64),
             ("smallest", 0, 2**30),
-            ("neighbours", 1, 10000),
+            ("neighbors", 1, 10000),
             ("rounds", 0, 1000),
         ):
             value = getattr(self, name)
@@ -77,7 +77,7 @@ def fill(
 
     Every pixel takes the affine motion of the match that is nearest to it along paths that avoid
     image edges. Each match's motion is fitted robustly to the matches that are nearest to it in
-    that sense, and neighbours take over each other's where it fits better (in the manner of
+    that sense, and neighbors take over each other's where it fits better (in the manner of
     EpicFlow [1]_ and RIC [2]_).
 
     Parameters
@@ -121,7 +121,7 @@ def fill(
     right, down = (np.float32(config.step) + 3 * c for c in contrasts(gaussian(image, config.blur)))
     filled = np.empty((height, width, 2), np.float32)
     distance = np.empty((height, width), np.float32)
-    how = (config.neighbours, config.reach, config.tolerance, config.rounds)
+    how = (config.neighbors, config.reach, config.tolerance, config.rounds)
     _native.interpolate(
         right,
         down,
@@ -153,7 +153,7 @@ class _Matches(NamedTuple):
 
 
 def _matches(flow: Flow, trusted: Mask, cell: int) -> _Matches:
-    """Take from each cell the trusted pixel next to its centre, averaged with those like it."""
+    """Take from each cell the trusted pixel next to its center, averaged with those like it."""
     height, width = trusted.shape
     y, x = _seeds(trusted, cell)
     own = flow[y, x]
@@ -190,9 +190,9 @@ def _seeds(trusted: Mask, cell: int) -> tuple[NDArray[np.intp], NDArray[np.intp]
         padded.reshape(rows, cell, columns, cell).transpose(0, 2, 1, 3).reshape(rows, columns, -1)
     )
     k = np.arange(cell * cell)
-    centre = (cell - 1) / 2
-    off_centre = (k // cell - centre) ** 2 + (k % cell - centre) ** 2
-    best = np.where(cells, off_centre, np.inf).argmin(axis=2)
+    center = (cell - 1) / 2
+    off_center = (k // cell - center) ** 2 + (k % cell - center) ** 2
+    best = np.where(cells, off_center, np.inf).argmin(axis=2)
     row, column = np.nonzero(cells.any(axis=2))
     within = best[row, column]
     return row * cell + within // cell, column * cell + within % cell

@@ -16,7 +16,7 @@ from hamflow.refinement._filters import DERIVATIVE, contrasts, filtered, gaussia
 Flow = NDArray[np.float32]
 Image = NDArray[np.float32]
 
-_COLOURS = 3
+_COLORS = 3
 _CHANNELS = 8
 
 
@@ -29,9 +29,9 @@ class VariationalConfig:
     alpha : float
         Weight of the smoothness term.
     kappa : float
-        How fast that weight falls with the contrast between neighbours, as in the joint model.
+        How fast that weight falls with the contrast between neighbors, as in the joint model.
     delta, gamma : float
-        Weights of the constancy of colours and of their gradients.
+        Weights of the constancy of colors and of their gradients.
     zeta : float
         Contrasts above, of a range of 0..1, all count alike in the data term.
     epsilon : float
@@ -91,9 +91,9 @@ def refine(
     *,
     config: VariationalConfig | None = None,
 ) -> Flow:
-    """Minimise a variational energy, starting from a flow that is right to a pixel or two.
+    """Minimize a variational energy, starting from a flow that is right to a pixel or two.
 
-    Constancy of colours and of gradients, each normalised by its contrast, and smoothness of the
+    Constancy of colors and of gradients, each normalized by its contrast, and smoothness of the
     flow across weak image edges, all with robust penalties [1]_. Exact for any number of threads.
 
     Parameters
@@ -124,13 +124,13 @@ def refine(
     config = config or VariationalConfig()
     _check_shapes(features0, features1, flow, weight)
     right, down = (
-        np.exp(np.float32(-config.kappa) * c) for c in contrasts(features0[..., :_COLOURS])
+        np.exp(np.float32(-config.kappa) * c) for c in contrasts(features0[..., :_COLORS])
     )
     refined = np.array(flow, np.float32, order="C")
     _native.variational(
         features0,
         features1,
-        _COLOURS,
+        _COLORS,
         (config.delta, config.gamma),
         np.ascontiguousarray(weight, np.float32),
         right,
@@ -157,7 +157,7 @@ def _check_shapes(features0: Image, features1: Image, flow: Flow, weight: Any) -
 def features(image: Image, blur: float) -> Image:
     """Return what the data term compares.
 
-    The three colours, the gradient of their mean, and that of red against blue.
+    The three colors, the gradient of their mean, and that of red against blue.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def features(image: Image, blur: float) -> Image:
     """
     smooth = gaussian(image, blur)
     channels = np.zeros((*image.shape[:2], _CHANNELS), np.float32)
-    channels[..., :_COLOURS] = smooth
-    channel = _COLOURS
+    channels[..., :_COLORS] = smooth
+    channel = _COLORS
     for plane in (smooth.mean(axis=2), smooth[..., 0] - smooth[..., 2]):
         for axis in (1, 0):
             channels[..., channel] = filtered(plane, DERIVATIVE, axis)

@@ -57,7 +57,7 @@ def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[int, None, 
         waiting: dict[Future[None], int] = {}
         left = iter(numbers)
         while True:
-            # No more than can be begun soon: the rest would only have to be cancelled.
+            # No more than can be begun soon: the rest would only have to be canceled.
             for number in left:
                 with _interrupts_held_back():
                     waiting[pool.submit(_work, number)] = number

@@ -13,7 +13,7 @@ from hamflow.datasets.synthetic.layer import FULL, HALF, Layer
 _OPEN = 1 / 512  # of the light: what is behind less of it does not matter
 _WHOLE = 1 - 1e-5  # up to rounding
 Haze = tuple[float, NDArray[np.float32]]
-"""Share of fog, and its colour in 0..255."""
+"""Share of fog, and its color in 0..255."""
 
 
 class Canvas:

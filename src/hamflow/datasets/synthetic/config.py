@@ -61,7 +61,7 @@ class SyntheticConfig:
         Turn off all that follows. Then the second frame, warped by the flow, is the first one
         wherever it is visible.
     illumination, illumination_strength : float
-        Chance and strength of a change of gain, gamma, colour cast and light from the side.
+        Chance and strength of a change of gain, gamma, color cast and light from the side.
     shadow, shadow_strength : float
         Of soft shadows that move over the scene.
     fog, fog_strength : float
@@ -71,7 +71,7 @@ class SyntheticConfig:
     defocus, defocus_strength : float
         Of blurred layers or frames; the strength is a standard deviation in pixels.
     noise, noise_strength : float
-        Of shot and read noise; the strength is a standard deviation in grey levels.
+        Of shot and read noise; the strength is a standard deviation in gray levels.
     vignette, vignette_strength : float
         Of darker corners.
     jpeg : float

@@ -28,7 +28,7 @@ class Look:
     Attributes
     ----------
     gain : (3,) float32
-        Of the colour channels.
+        Of the color channels.
     gamma : float
         1 for no change.
     slope : (2,) float
@@ -38,7 +38,7 @@ class Look:
     blur : float
         Of the whole frame, a standard deviation in pixels.
     read_noise, shot_noise : float
-        Standard deviation in grey levels, of all pixels and of white ones.
+        Standard deviation in gray levels, of all pixels and of white ones.
     quality : int
         Of JPEG compression; 0 for none.
     """

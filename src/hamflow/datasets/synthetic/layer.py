@@ -23,7 +23,7 @@ from hamflow.datasets.synthetic.geometry import (
     partway,
 )
 
-FULL = 255 * 256  # a lane of a looked-up colour, or its coverage, at its largest
+FULL = 255 * 256  # a lane of a looked-up color, or its coverage, at its largest
 HALF = FULL // 2
 _STEPS = 256  # positions between two texels
 _SHADOW_REDUCTION = 3  # shadows are soft, so fewer texels will do
@@ -72,7 +72,7 @@ class Texels:
         Parameters
         ----------
         x, y : (N,) float32
-            0 is the centre of the first texel.
+            0 is the center of the first texel.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class Layer:
     Attributes
     ----------
     texels : Texels
-        Colour and coverage.
+        Color and coverage.
     place : Affine
         From the first frame, after the bending, to texels.
     motion : Affine
@@ -170,7 +170,7 @@ class Layer:
         dark = wide.filter(ImageFilter.GaussianBlur(blur)).point(lambda a: int(strength * a))
         black = Image.new("L", dark.size)
         picture = Image.merge("RGBA", (black, black, black, dark))
-        # The centre of a texel of the mask is that of several of the layer.
+        # The center of a texel of the mask is that of several of the layer.
         half, reduction = 0.5 * (_SHADOW_REDUCTION - 1), 1.0 / _SHADOW_REDUCTION
         shrink = np.array([[1.0, 0, -half], [0, 1, -half]]) * reduction
         shrink[:, 2] += border

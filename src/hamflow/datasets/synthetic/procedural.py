@@ -134,8 +134,8 @@ def _cells(rng: np.random.Generator, side: int) -> _Plane:
 
 def _wood(rng: np.random.Generator, side: int) -> _Plane:
     _, y = _grid(side)
-    fibre = _clouds(rng, side, 3, 0.5)
-    rings = np.mod((y / side + 0.15 * fibre) * rng.uniform(6, 16), 1)
+    fiber = _clouds(rng, side, 3, 0.5)
+    rings = np.mod((y / side + 0.15 * fiber) * rng.uniform(6, 16), 1)
     fine = np.asarray(
         Image.fromarray(_grainy(rng, side)).resize((side, side), 1, (0, 0, side / 16, side))
     )
@@ -182,7 +182,7 @@ _KINDS: tuple[Callable[[np.random.Generator, int], _Plane], ...] = (
 
 
 def _colored(rng: np.random.Generator, plane: _Plane) -> NDArray[np.float32]:
-    """Look the values up in a random palette of colours that go from dark to bright."""
+    """Look the values up in a random palette of colors that go from dark to bright."""
     count = int(rng.integers(3, 6))
     brightness = np.linspace(rng.uniform(10, 70), rng.uniform(150, 250), count)
     tint = rng.uniform(0.5, 1.5, (count, 3))

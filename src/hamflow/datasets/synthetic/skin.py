@@ -1,4 +1,4 @@
-"""What the layers of a scene look like: pieces of pictures, recoloured and lit."""
+"""What the layers of a scene look like: pieces of pictures, recolored and lit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST = 1.6  # pixels: a photograph's pixels are not drawn larger only to avo
 
 
 class Wardrobe:
-    """The pictures of a scene, and what their colours have in common.
+    """The pictures of a scene, and what their colors have in common.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class Wardrobe:
         self._textures = textures
         dark = rng.uniform() < 0.5 * config.dull_share
         self._gain = rng.uniform(0.35, 0.7) if dark else rng.uniform(0.8, 1.15)
-        grey = rng.uniform() < 0.2
-        self._saturation = rng.uniform(0.0, 0.5) if grey else rng.uniform(0.7, 1.4)
+        gray = rng.uniform() < 0.2
+        self._saturation = rng.uniform(0.0, 0.5) if gray else rng.uniform(0.7, 1.4)
         self._tint = 1 + rng.normal(0, 0.06, 3)
 
     def dress(
@@ -111,14 +111,14 @@ _RIM = [95 + 160 * value // 255 for value in range(256)]  # how light it is, by 
 
 
 def _detail(picture: Image.Image) -> float:
-    """Return how much neighbours differ, which is more where there is more to see."""
+    """Return how much neighbors differ, which is more where there is more to see."""
     green = np.asarray(picture)[::3, :, 1].astype(np.int16)
     return float(np.abs(np.diff(green, axis=1)).mean())
 
 
 def _turned_hue(angle: float, saturation: float) -> NDArray[np.float64]:
-    """Return the colour matrix that turns hues about grey and scales the saturation."""
-    grey = np.full((3, 3), 1 / 3)
+    """Return the color matrix that turns hues about gray and scales the saturation."""
+    gray = np.full((3, 3), 1 / 3)
     cross = np.array([[0, -1, 1], [1, 0, -1], [-1, 1, 0]]) / np.sqrt(3)
-    turned = np.cos(angle) * (np.eye(3) - grey) + np.sin(angle) * cross
-    return np.asarray(grey + saturation * turned)
+    turned = np.cos(angle) * (np.eye(3) - gray) + np.sin(angle) * cross
+    return np.asarray(gray + saturation * turned)

@@ -119,7 +119,7 @@ class _Stage:
         if shape is not None:
             texels.clear_border()
         d = _DENSITY
-        # The centre of the first texel is half a texel inside of the box.
+        # The center of the first texel is half a texel inside of the box.
         to_texels = np.array([[d, 0.0, -d * left - 0.5], [0.0, d, -d * top - 0.5]])
         place = compose(to_texels, to_local)
         return Layer(texels, place, *motion, depth=depth, solid=shape is None)

@@ -1,5 +1,5 @@
-// What a labelling costs: the data term, pixel by pixel.
-#include "labelling.hpp"
+// What a labeling costs: the data term, pixel by pixel.
+#include "labeling.hpp"
 
 #include <limits>
 

@@ -1,6 +1,6 @@
-"""Pictures of a flow: arrows, a map of its errors, and the key to the Middlebury colours.
+"""Pictures of a flow: arrows, a map of its errors, and the key to the Middlebury colors.
 
-Each function returns an (H, W, 3) uint8 image in RGB. For the colours themselves see
+Each function returns an (H, W, 3) uint8 image in RGB. For the colors themselves see
 `hamflow.flow_to_color`.
 """
 
@@ -70,7 +70,7 @@ def draw_arrows(
 ) -> _Picture:
     """Draw a flow as arrows on a grid.
 
-    An arrow begins at the pixel whose motion it shows, and its colour is that of its direction on
+    An arrow begins at the pixel whose motion it shows, and its color is that of its direction on
     the Middlebury wheel. Motion below 1/20 of an arrow's greatest length is a dot. Unknown pixels
     get no arrow.
 
@@ -213,15 +213,15 @@ def error_map(flow: ArrayLike, truth: ArrayLike, *, legend: bool = True) -> _Pic
     """Show where a flow is wrong, in steps of a factor of 2.
 
     Blue are errors (distances from the true flow) below 3 pixels, yellow and red those above: the
-    colours and limits of KITTI's error maps, but without regard to the length of the true flow.
-    Pixels of unknown truth are black, those where only the flow is unknown are grey.
+    colors and limits of KITTI's error maps, but without regard to the length of the true flow.
+    Pixels of unknown truth are black, those where only the flow is unknown are gray.
 
     Parameters
     ----------
     flow, truth : (H, W, 2) array_like
         The flows to compare.
     legend : bool
-        Whether to add a strip with the colours and their limits below the map.
+        Whether to add a strip with the colors and their limits below the map.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def error_map(flow: ArrayLike, truth: ArrayLike, *, legend: bool = True) -> _Pic
     Examples
     --------
     >>> import numpy as np
-    >>> from hamflow.visualise import error_map
+    >>> from hamflow.visualize import error_map
     >>> truth = np.zeros((1, 3, 2))
     >>> flow = np.array([[[0.1, 0], [3, 4], [np.nan, np.nan]]])
     >>> error_map(flow, truth, legend=False).tolist()
@@ -251,7 +251,7 @@ def error_map(flow: ArrayLike, truth: ArrayLike, *, legend: bool = True) -> _Pic
 
 
 def _legend(width: int) -> _Picture:
-    """Return the colours of `error_map` side by side over their limits, which are in pixels."""
+    """Return the colors of `error_map` side by side over their limits, which are in pixels."""
     font_size = min(16, max(9, width // 36))
     bar = round(1.2 * font_size)
     strip = Image.new("RGB", (width, bar + 2 * font_size), _WHITE)
@@ -276,7 +276,7 @@ def _legend(width: int) -> _Picture:
 
 
 def wheel_picture(size: int = 160) -> _Picture:
-    """Draw the key to the Middlebury colours: each place shows the colour of the way to it.
+    """Draw the key to the Middlebury colors: each place shows the color of the way to it.
 
     Parameters
     ----------
@@ -302,13 +302,13 @@ def wheel_picture(size: int = 160) -> _Picture:
     disk = flow_to_color(vectors, max_flow=1)
     radius = np.hypot(vectors[:, :, 0], vectors[:, :, 1])
     disk[radius > 1] = 255
-    # A thin line, because the colours next to it are bright.
+    # A thin line, because the colors next to it are bright.
     disk[(radius <= 1) & (radius > 1 - 2.5 / size)] = _INK
     return np.array(Image.fromarray(disk).reduce(_FINE))
 
 
 def add_wheel(picture: ArrayLike, caption: str = "") -> _Picture:
-    """Put the colour wheel into the lower right corner of a picture.
+    """Put the color wheel into the lower right corner of a picture.
 
     Parameters
     ----------

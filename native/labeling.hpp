@@ -1,4 +1,4 @@
-// What a labelling costs: the data term, pixel by pixel.
+// What a labeling costs: the data term, pixel by pixel.
 #pragma once
 
 #include <cstdint>

@@ -31,10 +31,10 @@ PRECISION = "precision"
 
 _TANH_RANGE = np.float32(3)
 _PERCENTILE = 99.99  # of the values that are not cut; single ones may be far out
-_CROP = (160, 256)  # of the images: the quantiser keeps all layers of all images in memory
+_CROP = (160, 256)  # of the images: the quantizer keeps all layers of all images in memory
 
 
-def quantise(checked: Checked, images: Sequence[ArrayLike]) -> Checked:
+def quantize(checked: Checked, images: Sequence[ArrayLike]) -> Checked:
     """Return a network in 8-bit arithmetic (QDQ), with steps that suit some images.
 
     Parameters
@@ -46,20 +46,20 @@ def quantise(checked: Checked, images: Sequence[ArrayLike]) -> Checked:
 
     Returns
     -------
-    quantised : Checked
+    quantized : Checked
         The network with 8-bit weights and activations.
 
     Raises
     ------
     InputError
-        If there is no image, the network is quantised already, or the package onnx is missing.
+        If there is no image, the network is quantized already, or the package onnx is missing.
     """
     if checked.metadata.get(PRECISION) is not None:
-        raise InputError("The network is quantised already; start from the one in floating point.")
+        raise InputError("The network is quantized already; start from the one in floating point.")
     if not len(images):
         raise InputError("images must hold at least one image to choose the steps by.")
     onnx = import_onnx()
-    model = _quantised(onnx, checked, images)
+    model = _quantized(onnx, checked, images)
     _shift_last_layers(onnx, model, build_graph(checked.architecture))
     # As the check wants it: no derived shapes, and all numbers in one form.
     del model.graph.value_info[:]
@@ -67,7 +67,7 @@ def quantise(checked: Checked, images: Sequence[ArrayLike]) -> Checked:
         tensor.CopyFrom(_tensor(onnx, _values(onnx, tensor), tensor.name))
     extra = extra_metadata(checked.metadata) | {PRECISION: "int8"}
     data = with_metadata(model, file_metadata(checked.architecture, extra))
-    return check_onnx("the quantised network", data)
+    return check_onnx("the quantized network", data)
 
 
 def flipped_share(model: Model, other: Model, images: Sequence[ArrayLike]) -> float:
@@ -80,8 +80,8 @@ def flipped_share(model: Model, other: Model, images: Sequence[ArrayLike]) -> fl
     return different / total
 
 
-def _quantised(onnx: Any, checked: Checked, images: Sequence[ArrayLike]) -> Any:
-    """Return what onnxruntime's quantiser makes of the network."""
+def _quantized(onnx: Any, checked: Checked, images: Sequence[ArrayLike]) -> Any:
+    """Return what onnxruntime's quantizer makes of the network."""
     from onnxruntime import quantization  # noqa: PLC0415  (heavy, and needs onnx)
 
     class Images(quantization.CalibrationDataReader):  # type: ignore[misc]
@@ -97,11 +97,11 @@ def _quantised(onnx: Any, checked: Checked, images: Sequence[ArrayLike]) -> Any:
     before_tanh = {node.inputs[0] for node in graph.nodes.values() if node.op == "Tanh"}
     cut = [name for name in graph.nodes if name in before_tanh and depth[name] >= 2]
     model = onnx.load_from_string(checked.data)
-    # A mark without which the quantiser recommends a preparation that does nothing here.
+    # A mark without which the quantizer recommends a preparation that does nothing here.
     model.metadata_props.add(key="onnx.quant.pre_process", value="onnxruntime.quant")
     with tempfile.TemporaryDirectory(prefix="hamflow-") as folder:
-        file = Path(folder) / "quantised.onnx"
-        # The quantiser prints how it gets on.
+        file = Path(folder) / "quantized.onnx"
+        # The quantizer prints how it gets on.
         with contextlib.redirect_stdout(io.StringIO()):
             quantization.quantize_static(
                 model,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hamflow.errors import InputError
 from hamflow.flow import flow_to_color
-from hamflow.visualise import (
+from hamflow.visualize import (
     add_wheel,
     draw_arrows,
     error_map,
@@ -44,7 +44,7 @@ def test_an_arrow_begins_at_its_pixel_and_points_along_the_flow() -> None:
         assert 12 <= along.max() <= 15
         assert -4 <= along.min() <= 0
         assert np.abs(across).max() <= 6
-        # The body is in the colour of the direction; the first half has no head.
+        # The body is in the color of the direction; the first half has no head.
         color = flow_to_color([[[u, v]]], max_flow=1)[0, 0]
         assert (picture[20 + 4 * v, 20 + 4 * u] == color).all()
 
@@ -78,19 +78,19 @@ def test_default_scale_is_the_typical_length() -> None:
     assert (draw_arrows(flow) != draw_arrows(flow, max_flow=2 * typical_length(flow))).any()
 
 
-@pytest.mark.parametrize("kind", ["colour", "grey", "16 bits"])
+@pytest.mark.parametrize("kind", ["color", "gray", "16 bits"])
 def test_arrows_on_an_image(kind: str) -> None:
-    grey = np.random.default_rng(0).integers(0, 256, (48, 64), np.uint8)
+    gray = np.random.default_rng(0).integers(0, 256, (48, 64), np.uint8)
     image: Any = {
-        "colour": np.repeat(grey[..., None], 3, axis=2),
-        "grey": grey,
-        "16 bits": grey.astype(np.uint16) * 257,
+        "color": np.repeat(gray[..., None], 3, axis=2),
+        "gray": gray,
+        "16 bits": gray.astype(np.uint16) * 257,
     }[kind]
     before = image.copy()
     picture = draw_arrows(constant(3, 2), image)
     assert (image == before).all()
     untouched = ~ink(draw_arrows(constant(3, 2)))
-    faded = np.rint(0.55 * grey + 0.45 * 255)
+    faded = np.rint(0.55 * gray + 0.45 * 255)
     assert untouched.mean() > 0.5
     assert (picture[untouched] == faded[untouched][:, None]).all()
     assert (picture != faded[..., None]).any()
@@ -143,7 +143,7 @@ def test_limits_of_the_errors() -> None:
     flow = np.stack([errors, np.zeros_like(errors)], axis=2)
     picture = error_map(flow, np.zeros_like(flow), legend=False)
     assert picture.shape == (2, 10, 3)
-    # Below a limit the colour is still that of the limit before.
+    # Below a limit the color is still that of the limit before.
     assert (picture[0, 2:] == picture[1, :-2]).all()
     assert (picture[0, 0] == picture[0, 1]).all()
     assert (picture[1, 9] == picture[1, 8]).all()
@@ -172,7 +172,7 @@ def test_legend(width: int) -> None:
     if width >= 20:
         colors = {tuple(color) for color in strip[5].tolist()}
         assert len(colors) == 10
-        # Something is written below the colours.
+        # Something is written below the colors.
         assert (strip[len(strip) // 2 :] < 128).all(axis=2).any()
 
 
@@ -184,7 +184,7 @@ def test_errors_of_different_size() -> None:
 # --- the wheel -----------------------------------------------------------------------------------
 
 
-def test_wheel_shows_the_colours_of_its_places() -> None:
+def test_wheel_shows_the_colors_of_its_places() -> None:
     size = 101
     wheel = wheel_picture(size)
     assert wheel.shape == (size, size, 3)
