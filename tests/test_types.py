@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import hamflow
+from _paths import ROOT
 from _problems import run_python
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "hamflow"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from _paths import ROOT
 from _runs import save_network
 from hamflow import FileError, InputError
 from hamflow.cli.main import main
@@ -21,7 +22,7 @@ from hamflow.paper.findings import table_of
 from hamflow.paper.table1 import Network, Table1Config, parse_network, read_table1_config
 
 COMMAND = ("paper", "table1")
-RECIPES = Path(__file__).parents[1] / "recipes"
+RECIPES = ROOT / "recipes"
 SCENES = [demo_scene(32, 40, seed) for seed in range(2)]
 TINY = """
 scale = 1

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
+from _paths import PHOTOGRAPHS
 from _synthetic import SlowLayer, bilinear, layers_of, pixels, same_around, smooth
 from hamflow import datasets
 from hamflow.datasets.synthetic import (
@@ -35,7 +36,6 @@ from hamflow.datasets.synthetic.textures import procedural_texture
 from hamflow.errors import FileError, InputError
 from hamflow.flow import warp
 
-PHOTOGRAPHS = Path(__file__).parents[2] / "shared" / "textures"
 FIELDS = ("image0", "image1", "flow", "occluded", "backward_flow", "backward_occluded")
 EFFECTS = (
     *("illumination", "shadow", "fog", "motion_blur", "defocus", "noise", "vignette", "jpeg"),

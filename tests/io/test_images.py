@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from numpy.typing import NDArray
 from PIL import Image
 
+from _paths import DATA, needs_data
 from hamflow.errors import FileError, InputError
 from hamflow.io import read_image, write_image
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 ADAM7 = [
     (0, 0, 8, 8),
@@ -175,7 +175,7 @@ def test_png16_that_expands_without_end(tmp_path: Path) -> None:
     assert "more pixels" in error_for(tmp_path, content)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
+@needs_data
 def test_kitti_flow_is_not_truncated_to_8_bits() -> None:
     path = next(DATA.glob("kitti/*/flow.png"))
     image = read_image(path)

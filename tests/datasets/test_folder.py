@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from _paths import DATA, needs_data
 from hamflow.datasets import FlowPair, FolderDataset, Scene, demo_scene
 from hamflow.errors import FileError, InputError
 from hamflow.io import write_flow, write_image
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 NAMES = ("chairs/one", "chairs/two", "deep/er/one", "kitti/one")
 
 
@@ -249,7 +249,7 @@ def test_folder_that_cannot_be_searched(root: Path, monkeypatch: pytest.MonkeyPa
     message_of(caught, root)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
+@needs_data
 def test_real_pairs() -> None:
     data = FolderDataset(DATA)
     assert Counter(pair.group for pair in data) == {

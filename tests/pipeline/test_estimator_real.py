@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import hamflow
+from _paths import DATA, needs_data
 from hamflow.datasets import FolderDataset
 from hamflow.evaluation import opencv_methods, sparsification
-from test_real_pairs import DATA
-
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the real pairs")
 
 # Errors with room for other descriptors, and where DIS is beaten by how much.
 PAIRS = {
@@ -21,6 +19,7 @@ PAIRS = {
 }
 
 
+@needs_data
 @pytest.mark.parametrize("name", PAIRS)
 def test_error(name: str) -> None:
     most, share = PAIRS[name]
@@ -36,6 +35,7 @@ def test_error(name: str) -> None:
     assert curve.ause < 0.8 * float((1 - curve.oracle).mean())
 
 
+@needs_data
 def test_occlusions() -> None:
     pair = FolderDataset(DATA).subset(["sintel-clean/market_5_0002"])[0]
     result = hamflow.estimate(pair.image0, pair.image1, preset="fast")

@@ -15,6 +15,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from _networks import random_weights
+from _paths import ROOT
 from _runs import save_network, save_run
 from _trees import save_flow, save_image, save_mask
 from hamflow import FileError
@@ -29,7 +30,7 @@ from hamflow.paper.runs import CHECKPOINT, Found, find_network, restore_weights
 from hamflow.paper.table1 import Network, parse_network, read_table1_config
 
 COMMAND = ("paper", "table1")
-RECIPES = Path(__file__).parents[1] / "recipes"
+RECIPES = ROOT / "recipes"
 SCENE = demo_scene(32, 40)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hamflow
+from _paths import ROOT
 from hamflow import crf
 from hamflow.crf import CrfConfig
 from hamflow.datasets import demo_scene
@@ -18,7 +18,7 @@ from hamflow.descriptors.weights import read_weights
 from hamflow.matching import local_flow, pack_bits
 
 NAMES = ["context", "default", "fast"]
-CARDS = Path(__file__).parents[1] / "docs" / "models.md"
+CARDS = ROOT / "docs" / "models.md"
 ARCHITECTURES = {
     "context": Architecture("context", layers=5, channels=64),
     "default": Architecture(layers=7),

@@ -5,15 +5,13 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from _paths import ROOT
 from hamflow.evaluation.records import read_csv
 from hamflow.paper.table1 import NETWORKS, columns_of
-
-ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from numpy.typing import NDArray
 
+from _paths import DATA, needs_data
 from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.io import flo, read_flow, write_flow
 from hamflow.io.flo import read_flo, write_flo
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
 
 components = st.floats(-1e9, 1e9, width=32) | st.just(float("nan"))
 flows = hnp.arrays(
@@ -208,7 +207,7 @@ def test_values_that_the_format_cannot_hold(tmp_path: Path, value: float) -> Non
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
+@needs_data
 def test_real_files(tmp_path: Path) -> None:
     files = sorted(DATA.glob("middlebury-flow/*/flow.flo"))
     assert files

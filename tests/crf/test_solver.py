@@ -559,9 +559,7 @@ def test_relabeling_never_raises_the_energy(problem: Problem, plane: Any, seed: 
 @pytest.mark.parametrize("delta", [2.0, 6.0])
 @pytest.mark.parametrize("plane", ["u", "v"])
 @pytest.mark.parametrize("count", [15, 16, 63, 64, 127, 128, 129, 150])
-def test_relabeling_with_many_labels(
-    count: int, plane: Any, delta: float, arithmetic: Any
-) -> None:
+def test_relabeling_with_many_labels(count: int, plane: Any, delta: float, arithmetic: Any) -> None:
     shape, window = (3, 160), (-count // 2, count, -1, 2)
     if plane == "v":
         shape, window = shape[::-1], (*window[2:], *window[:2])

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
+from _paths import DATA, needs_data
+from _real_pairs import load_half
 from hamflow import crf, pair_bits
 from hamflow.matching import min_projection
-from test_real_pairs import DATA, load_half
 
 WINDOW = 128
 PAIRS = (
@@ -25,7 +25,7 @@ PAIRS = (
 )
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
+@needs_data
 def test_far_better_than_winner_takes_all() -> None:
     errors = []
     for pair in PAIRS:

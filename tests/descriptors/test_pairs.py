@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import doctest
 import zlib
-from pathlib import Path
 from typing import Any
 
 import hypothesis.extra.numpy as hnp
@@ -13,13 +12,13 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import hamflow.descriptors.pairs
+from _paths import DATA, needs_data
 from hamflow.datasets import demo_scene
 from hamflow.descriptors import pair_bits
 from hamflow.descriptors.pairs import _draw_pairs
 from hamflow.errors import InputError
 from hamflow.io import read_flow, read_image
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 MARGIN = 60  # beyond the longest offset and the blur
 
 
@@ -179,7 +178,7 @@ def test_true_matches_are_near() -> None:
     assert np.median(wrong) >= 24
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
+@needs_data
 def test_real_images() -> None:
     folder = DATA / "middlebury-flow" / "RubberWhale"
     bits0, bits1 = (pair_bits(read_image(folder / f"frame{i}.png")) for i in (1, 2))

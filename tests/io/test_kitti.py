@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from numpy.typing import NDArray
 from PIL import Image
 
+from _paths import DATA, needs_data
 from hamflow.errors import FileError, InputError
 from hamflow.io import kitti, read_image
 from hamflow.io.kitti import outside_kitti_range, read_kitti_flow, write_kitti_flow
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 LAST = 2**15 - 1
 fixture_is_fine = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 flows = hnp.arrays(
@@ -232,7 +232,7 @@ def test_full_disk_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Monkey
     assert os.listdir(tmp_path) == ["f.png"]
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
+@needs_data
 def test_real_file(tmp_path: Path) -> None:
     file = next(DATA.glob("kitti/*/flow.png"))
     flow = read_kitti_flow(file)
