@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._scale import enlarged_boxes, enlarged_smoothly
+from hamflow._types import Flow, ImageLike, StageProgress
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.descriptors import load_model
 from hamflow.errors import InputError
 from hamflow.flow import warp
-from hamflow.frame import Frame, ImageLike
+from hamflow.frame import Frame
 from hamflow.refinement import confidence, disagreement, occluded, refine
 from hamflow.result import FlowResult
-from hamflow.search import Clock, Direction, Matched, Progress, match
+from hamflow.search import Clock, Direction, Matched, match
 from hamflow.window import Window, WindowLike
 
-Flow = NDArray[np.float32]
 Auto = Literal["auto"]
 
 
@@ -69,7 +69,7 @@ class Estimator:
         self._model = load_model(config.model)
 
     def estimate(
-        self, image0: ImageLike, image1: ImageLike, *, progress: Progress | None = None
+        self, image0: ImageLike, image1: ImageLike, *, progress: StageProgress | None = None
     ) -> FlowResult:
         """Estimate the flow from one image to another.
 
@@ -113,7 +113,7 @@ class Estimator:
         frame1: Frame,
         *,
         previous: Matched | None = None,
-        progress: Progress | None = None,
+        progress: StageProgress | None = None,
     ) -> tuple[FlowResult, Matched]:
         """Estimate the flow between two prepared frames.
 

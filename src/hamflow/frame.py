@@ -6,16 +6,15 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from PIL import Image
 
 from hamflow._scale import reduced
+from hamflow._types import ImageLike
 from hamflow.descriptors.model import Model, checked_image
 from hamflow.errors import InputError
 from hamflow.io import read_image
 from hamflow.refinement.variational import features
-
-ImageLike = ArrayLike | str | os.PathLike[str]
 
 
 class Frame:

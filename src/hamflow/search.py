@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow import crf
+from hamflow._types import Flow, StageProgress
 from hamflow.config import EstimatorConfig
 from hamflow.frame import Frame
 from hamflow.refinement import consistent, fill
 from hamflow.window import Window
-
-Flow = NDArray[np.float32]
-Progress = Callable[[str, float], object]
 
 # Farther than that (in pixels of the coarsest scale) nothing is looked for.
 _FARTHEST = 96
@@ -37,7 +35,7 @@ _VOLUMES = 7  # of labels that the solver needs at a time, in int16
 class Clock:
     """Adds up the seconds of each stage, and reports where the work is."""
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    def __init__(self, progress: StageProgress | None = None) -> None:
         self.seconds: dict[str, float] = {}
         self._progress = progress
         self._share = 0.0

@@ -19,7 +19,7 @@ from hamflow.bench.kernels import Problem, Progress
 from hamflow.crf import CrfConfig, CrfResult, solve
 from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.data import BitsData, PhiData
-from hamflow.crf.dual import Direction, PlaneDual
+from hamflow.crf.dual import Axis, PlaneDual
 from hamflow.crf.model import edge_weights
 from hamflow.crf.rounding import Primal
 from hamflow.datasets import FolderDataset, demo_scene
@@ -46,7 +46,7 @@ _PARTS: dict[str, tuple[tuple[type[Any], str], ...]] = {
     "rounding": ((PlaneDual, "labels"), (Primal, "offer")),
     "last fusion": ((Primal, "spread"),),
 }
-_DIRECTIONS: tuple[Direction, ...] = ("horizontal", "vertical")
+_DIRECTIONS: tuple[Axis, ...] = ("horizontal", "vertical")
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +310,7 @@ class _Passes:
         arithmetic = Arithmetic.choose(config, data.largest, floats=False)
         data.use(arithmetic)
         right, down = edge_weights(case.image, config.alpha)
-        edges: dict[Direction, NDArray[Any]] = {
+        edges: dict[Axis, NDArray[Any]] = {
             "horizontal": arithmetic.edges(right, config),
             "vertical": arithmetic.edges(down, config),
         }
@@ -326,7 +326,7 @@ class _Passes:
     def _message(self) -> NDArray[Any]:
         return self._plane.lam.copy()
 
-    def seconds(self, direction: Direction, *, final: bool) -> float:
+    def seconds(self, direction: Axis, *, final: bool) -> float:
         """Time a pass; directions have to take turns, as the plane keeps only the last one's."""
         if final:
             # A final pass changes lam, which `solve` then replaces by the next message.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hamflow.evaluation.runner import Progress as Report
+from hamflow._types import CountProgress
 
 
 def say(sentence: str) -> None:
@@ -27,7 +27,7 @@ def cell(value: float | None, form: str) -> str:
 
 
 @contextmanager
-def pair_progress(console: Console) -> Iterator[Report]:
+def pair_progress(console: Console) -> Iterator[CountProgress]:
     """Show a bar over pairs on a terminal; yields what to tell it.
 
     Meanwhile SIGTERM ends the work as Ctrl-C does.
@@ -57,7 +57,7 @@ def pair_progress(console: Console) -> Iterator[Report]:
         yield progress
 
 
-def named(progress: Report, title: str) -> Report:
+def named(progress: CountProgress, title: str) -> CountProgress:
     """Put a title before the names of the pairs."""
     return lambda name, done, total: progress(f"{title} {name}", done, total)
 

@@ -10,9 +10,9 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from hamflow._types import CountProgress
 from hamflow.cli._console import pair_progress, say
 from hamflow.errors import InputError
-from hamflow.evaluation.runner import Progress
 
 DataWords = Annotated[tuple[str, ...], tyro.conf.arg(metavar="DATASET ROOT")]
 """The option ``--data``; `parse_data` reads it."""
@@ -28,7 +28,7 @@ def parse_data(words: Sequence[str]) -> tuple[str, Path | None]:
 
 
 @contextmanager
-def evaluating(console: Console, folder: Path) -> Iterator[Progress]:
+def evaluating(console: Console, folder: Path) -> Iterator[CountProgress]:
     """Show a bar over pairs; if that is interrupted, say where those that are done are."""
     try:
         with pair_progress(console) as progress:

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow._types import Volume
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.model import Weights
 from hamflow.errors import InputError
-
-Volume = NDArray[Any]
-"""H×W×D, int16 or float32."""
 
 _RANGES: dict[type[np.generic], float] = {np.int16: 32767.0, np.float32: 2.0**22}
 _FINEST: dict[type[np.generic], int] = {np.int16: 6, np.float32: 14}

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
 from hamflow import _native
-from hamflow.crf.arithmetic import Arithmetic, Volume
-from hamflow.crf.model import Costs, Labels
-from hamflow.matching._arrays import Bits, Phi
+from hamflow._types import Bits, Labels, Phi, Volume
+from hamflow.crf.arithmetic import Arithmetic
+from hamflow.crf.model import Costs
 from hamflow.window import Window
 
 Plane = Literal["u", "v"]

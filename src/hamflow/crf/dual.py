@@ -7,12 +7,13 @@ from typing import Literal
 import numpy as np
 
 from hamflow import _native
-from hamflow.crf.arithmetic import Arithmetic, Volume, reach
+from hamflow._types import Labels, Volume
+from hamflow.crf.arithmetic import Arithmetic, reach
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.data import DataTerm, Plane
-from hamflow.crf.model import Labels, Weights
+from hamflow.crf.model import Weights
 
-Direction = Literal["horizontal", "vertical"]
+Axis = Literal["horizontal", "vertical"]
 
 
 class PlaneDual:
@@ -28,12 +29,12 @@ class PlaneDual:
         count: int,
         config: CrfConfig,
         arithmetic: Arithmetic,
-        edges: dict[Direction, Volume],
+        edges: dict[Axis, Volume],
     ) -> None:
         volume = (*shape, count)
         self.lam = np.zeros(volume, arithmetic.dtype)
         self.slack = np.zeros(volume, arithmetic.dtype)
-        # Of the direction of the last pass: see native/chains.inl for why one is enough.
+        # Of the axis of the last pass: see native/chains.inl for why one is enough.
         self._hold = np.zeros(volume, arithmetic.dtype)
         self._arithmetic = arithmetic
         self.reach = reach(config, count)
@@ -44,25 +45,25 @@ class PlaneDual:
         }
         self._passes = 0
 
-    def solve(self, start: Direction, inner: int) -> float:
+    def solve(self, start: Axis, inner: int) -> float:
         """Run 2 · `inner` - 1 passes, then ``lam -= slack``; return the bound."""
-        direction = start
+        axis = start
         bound = 0.0
         for step in range(2 * inner - 1):
-            bound = self.run_pass(direction, final=step == 2 * inner - 2)
-            direction = other(direction)
+            bound = self.run_pass(axis, final=step == 2 * inner - 2)
+            axis = other(axis)
         return bound
 
-    def run_pass(self, direction: Direction, *, final: bool) -> float:
+    def run_pass(self, axis: Axis, *, final: bool) -> float:
         """Run one pass along all rows or columns; return the bound."""
         # The sweep turns round after every pair of passes.
         units = _native.chain_pass(
             self.lam,
             self._hold,
             self.slack if final else None,
-            self.edges[direction],
-            self._shares[direction],
-            direction == "vertical",
+            self.edges[axis],
+            self._shares[axis],
+            axis == "vertical",
             self._passes // 2 % 2 == 1,
             self.reach,
         )
@@ -76,9 +77,9 @@ class PlaneDual:
         return labels
 
 
-def other(direction: Direction) -> Direction:
+def other(axis: Axis) -> Axis:
     """Return the other one of the two directions."""
-    return "vertical" if direction == "horizontal" else "horizontal"
+    return "vertical" if axis == "horizontal" else "horizontal"
 
 
 class Dual:
@@ -96,12 +97,12 @@ class Dual:
         self._data = data
         self._config = config
         right, down = (arithmetic.edges(w, config) for w in weights)
-        edges: dict[Direction, Volume] = {"horizontal": right, "vertical": down}
+        edges: dict[Axis, Volume] = {"horizontal": right, "vertical": down}
         self.planes: dict[Plane, PlaneDual] = {
             "u": PlaneDual(data.shape, window.du, config, arithmetic, edges),
             "v": PlaneDual(data.shape, window.dv, config, arithmetic, edges),
         }
-        self._start: Direction = "horizontal"
+        self._start: Axis = "horizontal"
         # A plane that is never solved has to keep its zeros: nothing would account for others.
         if initial_lam is not None and min(window.du, window.dv) > 1:
             self.planes["v"].lam[:] = initial_lam

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_flow, as_image
 from hamflow._scale import reduced
+from hamflow._types import Bits
 from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
-from hamflow.matching._arrays import Bits, Describe
+from hamflow.matching._arrays import Describe
 
 
 class Pair(Protocol):

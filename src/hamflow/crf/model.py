@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_image
+from hamflow._types import Labels
 from hamflow.crf.config import CrfConfig
 from hamflow.errors import InputError
 
 Weights = NDArray[np.float32]
-Labels = NDArray[np.int16]
 Costs = NDArray[np.float64]
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hamflow import _native
-from hamflow.crf.arithmetic import Volume
+from hamflow._types import Labels, Volume
 from hamflow.crf.config import Rounding
 from hamflow.crf.data import Blocks, DataTerm, Plane
-from hamflow.crf.model import Costs, Labels, Weights, pairwise_energy
+from hamflow.crf.model import Costs, Weights, pairwise_energy
 
 
 @dataclass

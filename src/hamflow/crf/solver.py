@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow.crf.arithmetic import Arithmetic, Volume
+from hamflow._types import Bits, Labels, Phi, Volume
+from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.data import BitsData, DataTerm, PhiData, Plane
 from hamflow.crf.dual import Dual
-from hamflow.crf.model import Labels, edge_weights, rho
+from hamflow.crf.model import edge_weights, rho
 from hamflow.crf.rounding import Primal
 from hamflow.errors import InputError
-from hamflow.matching._arrays import Bits, Phi, check_bits, check_phi, check_volume
+from hamflow.matching._arrays import check_bits, check_phi, check_volume
 from hamflow.window import Window, WindowLike
 
 

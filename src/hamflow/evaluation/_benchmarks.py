@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hamflow._types import Flow
 from hamflow.datasets import FlowPair, Kitti2012Dataset, Kitti2015Dataset, SintelDataset
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write
@@ -20,7 +20,6 @@ from hamflow.io._reading import open_regular, reason
 from hamflow.io.flo import read_flo, write_flo
 from hamflow.io.kitti import outside_kitti_range, read_kitti_flow, write_kitti_flow
 
-Flow = NDArray[np.float32]
 SINTEL_PASSES = ("clean", "final")
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow._types import Flow
 from hamflow.errors import InputError
 
 Image = NDArray[np.uint8]
-Flow = NDArray[np.float32]
 Method = Callable[[Image, Image], Flow]
 
 

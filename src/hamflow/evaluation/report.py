@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 import hamflow
+from hamflow._types import CountProgress
 from hamflow.errors import InputError
 from hamflow.evaluation._charts import MOST, charts
 from hamflow.evaluation._columns import BY_NAME, COLUMNS, GROUPS, Column
 from hamflow.evaluation._pictures import OCCLUSION, Panel, css, error_scale, panels, wheel
 from hamflow.evaluation.methods import Method
 from hamflow.evaluation.records import Evaluation, PairRecord
-from hamflow.evaluation.runner import Pair, Progress, attempt, pair_names
+from hamflow.evaluation.runner import Pair, attempt, pair_names
 from hamflow.flow import endpoint_error
 from hamflow.io._atomic import atomic_write
 
@@ -78,7 +79,7 @@ def write_report(
     *,
     pictures: int = 3,
     others: Sequence[Evaluation] = (),
-    progress: Progress = lambda *_: None,
+    progress: CountProgress = lambda *_: None,
 ) -> None:
     """Write an evaluation as one HTML file, with tables, charts and pictures.
 

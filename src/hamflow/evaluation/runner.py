@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import hamflow
 from hamflow._memory import peak_memory, reset_peak_memory
 from hamflow._record_log import RecordLog
+from hamflow._types import CountProgress
 from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.evaluation.fingerprint import fingerprints
 from hamflow.evaluation.methods import Estimate, Method
@@ -22,8 +23,6 @@ from hamflow.evaluation.metrics import epe_metrics
 from hamflow.evaluation.records import ERROR_EDGES, Evaluation, PairRecord
 from hamflow.evaluation.sparsification import sparsification
 from hamflow.flow import endpoint_error
-
-Progress = Callable[[str, int, int], None]
 
 _EVERY = 5  # of the points of a sparsification curve
 
@@ -61,7 +60,7 @@ def evaluate(
     data: Mapping[str, Any] | None = None,
     log: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    progress: Progress = lambda *_: None,
+    progress: CountProgress = lambda *_: None,
 ) -> Evaluation:
     """Measure a method on all pairs of a data set.
 

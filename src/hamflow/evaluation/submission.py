@@ -27,11 +27,12 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import hamflow
+from hamflow._types import CountProgress
 from hamflow.datasets import FlowPair
 from hamflow.datasets._listing import check_choice
 from hamflow.errors import FileError, InputError
@@ -53,8 +54,6 @@ from hamflow.evaluation.methods import Method
 from hamflow.evaluation.runner import attempt
 from hamflow.io._atomic import check_writable, make_folder
 from hamflow.io._lock import locked
-
-Progress = Callable[[str, int, int], None]
 
 ARCHIVE = "flow.zip"
 _NAMED = 3  # files that an error message lists
@@ -140,7 +139,7 @@ def submit(
     *,
     passes: Sequence[str] | None = None,
     resume: bool = False,
-    progress: Progress = lambda *_: None,
+    progress: CountProgress = lambda *_: None,
 ) -> Submission:
     """Compute the flow of all test pairs of a benchmark, and verify the files.
 
@@ -190,7 +189,7 @@ def _submit(
     method: Method,
     *,
     resume: bool,
-    progress: Progress,
+    progress: CountProgress,
 ) -> Submission:
     settings = {"hamflow": hamflow.__version__, "benchmark": target.name, **method.settings}
     record = SubmissionRecord(place, settings, resume=resume)

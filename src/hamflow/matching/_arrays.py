@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow import _native
+from hamflow._types import Bits, Phi
 from hamflow.errors import InputError
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 _PHI_MAX = 1e15
 """Descriptors up to here cannot overflow, whatever m is: 2^24 products of 1e30 fit a float32."""
 
-Bits = NDArray[np.uint64]
-Phi = NDArray[np.float32]
-Labels = NDArray[np.int16]
 Describe = Callable[[NDArray[Any]], Bits]
 """Something that gives every pixel of an image its 64 bits."""
 

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._types import Bits, Labels, Phi
 from hamflow.errors import InputError
 from hamflow.matching._arrays import (
-    Bits,
-    Labels,
-    Phi,
     check_bits,
     check_cost,
     check_distance,

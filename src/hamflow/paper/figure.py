@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow._types import Flow
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation import Method, MethodConfig
 from hamflow.flow import endpoint_error
 from hamflow.paper.table1 import WEIGHTS, check_evaluation
 from hamflow.visualize import typical_length
 
-Flow = NDArray[np.float32]
 Matching = Literal["FF", "FQ", "QQ"]
 Progress = Callable[[str], None]
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow._types import Flow
 from hamflow.crf.plot import check_plot
 from hamflow.flow import flow_to_color
-from hamflow.paper.figure import Flow, Panel, Region, busiest_region
+from hamflow.paper.figure import Panel, Region, busiest_region
 from hamflow.visualize import to_bytes, typical_length, wheel_picture
 
 Picture = NDArray[np.uint8]

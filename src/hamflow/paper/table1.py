@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hamflow._tables import build, config_of_file
+from hamflow._types import CountProgress
 from hamflow.crf import CrfConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation
-from hamflow.evaluation.runner import Pair, Progress, evaluate
+from hamflow.evaluation.runner import Pair, evaluate
 from hamflow.learning.config import TrainConfig
 from hamflow.paper.logs import check_logs
 from hamflow.window import MAX_LABELS
@@ -185,7 +186,7 @@ def run(
     data: Mapping[str, Any] | None = None,
     logs: Path | None = None,
     resume: bool = False,
-    progress: Callable[[str], Progress] = lambda _: lambda *_: None,
+    progress: Callable[[str], CountProgress] = lambda _: lambda *_: None,
 ) -> dict[tuple[Network, str], Evaluation]:
     """Evaluate networks as the table has it.
 

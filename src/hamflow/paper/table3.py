@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hamflow._types import CountProgress
 from hamflow.config import PRESETS
 from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation
-from hamflow.evaluation.runner import Pair, Progress, evaluate
+from hamflow.evaluation.runner import Pair, evaluate
 from hamflow.paper.logs import check_logs
 from hamflow.paper.published import COMPARISON
 
@@ -65,7 +66,7 @@ def run(
     data: Mapping[str, Any] | None = None,
     logs: Path | None = None,
     resume: bool = False,
-    progress: Callable[[str], Progress] = lambda _: lambda *_: None,
+    progress: Callable[[str], CountProgress] = lambda _: lambda *_: None,
 ) -> dict[str, Evaluation]:
     """Evaluate presets on all pairs of a data set.
 

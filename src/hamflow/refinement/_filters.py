@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Image = NDArray[np.float32]
+from hamflow._types import Image
 
 DERIVATIVE = (1 / 12, -8 / 12, 0.0, 8 / 12, -1 / 12)
 """Five-point derivative, as weights of the pixels at -2, -1, 0, 1, 2."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Field = NDArray[np.float32]
+from hamflow._types import Field
 
 NAMES = ("disagreement", "distance", "residual")
 """What the confidence is made of."""

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._types import Flow, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import contrasts, gaussian
-
-Flow = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._types import Flow, Image
 from hamflow.errors import InputError
 from hamflow.refinement._filters import DERIVATIVE, contrasts, filtered, gaussian
-
-Flow = NDArray[np.float32]
-Image = NDArray[np.float32]
 
 _COLORS = 3
 _CHANNELS = 8

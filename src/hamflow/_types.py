@@ -1,0 +1,34 @@
+"""The array types and callbacks that several packages speak of: one meaning per word."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+ImageLike = ArrayLike | str | os.PathLike[str]
+"""What users hand in as an image: an array, a PIL image or the path of a file."""
+Image = NDArray[np.float32]
+"""(H, W, C) from 0 to 1."""
+Flow = NDArray[np.float32]
+"""(H, W, 2): u to the right, v down, in pixels."""
+Field = NDArray[np.float32]
+"""(H, W): one number per pixel."""
+Mask = NDArray[np.bool_]
+"""(H, W)."""
+Bits = NDArray[np.uint64]
+"""(H, W): the 64 bits of each pixel's descriptor."""
+Phi = NDArray[np.float32]
+"""(H, W, m): the components of each pixel's descriptor."""
+Labels = NDArray[np.int16]
+"""(H, W): label k of u stands for the displacement k + u0 of the window, that of v for k + v0."""
+Volume = NDArray[Any]
+"""(H, W, D): a number for each label of each pixel, int16 or float32."""
+
+StageProgress = Callable[[str, float], object]
+"""Told the name of the stage that begins, and which share of the work (0 to 1) is done."""
+CountProgress = Callable[[str, int, int], object]
+"""Told the name of a piece of work, how many pieces are done, and how many there are."""
