@@ -150,7 +150,7 @@ def import_onnx() -> Any:
 
 def _normalized(graph: Graph) -> str:
     """Bring the image to about -2..2."""
-    centered = graph.add("Sub", IMAGE, graph.constant("gray", 0.5))
+    centered = graph.add("Sub", IMAGE, graph.constant("grey", 0.5))
     return graph.add("Mul", centered, graph.constant("gain", 4))
 
 
