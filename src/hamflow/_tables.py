@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from hamflow.errors import FileError, InputError
 
@@ -36,7 +36,12 @@ def config_of_file(path: str | os.PathLike[str], convert: Callable[[dict[str, An
         raise FileError(f"{name}: {trouble}") from trouble
 
 
-def build(kind: type[Any], values: Mapping[str, Any], where: str = "") -> Any:
+def build(
+    kind: type[Any],
+    values: Mapping[str, Any],
+    where: str = "",
+    ready: Mapping[str, Any] | None = None,
+) -> Any:
     """Return the dataclass that nested tables describe; what they leave out has its default.
 
     Parameters
@@ -47,19 +52,24 @@ def build(kind: type[Any], values: Mapping[str, Any], where: str = "") -> Any:
         What a TOML file says.
     where : str
         What stands before the names in error messages.
+    ready : mapping, optional
+        Fields that need no conversion.
 
     Raises
     ------
     InputError
         If something is unknown or of another type.
     """
-    hints = get_type_hints(kind)
+    hints = {
+        name: hint
+        for name, hint in get_type_hints(kind).items()
+        if get_origin(hint) is not ClassVar
+    }
     unknown = sorted(set(values) - set(hints))
     if unknown:
         raise InputError(f"{where}{unknown[0]} is unknown; possible are {', '.join(hints)}.")
-    return kind(
-        **{name: _value(hints[name], value, where + name) for name, value in values.items()}
-    )
+    converted = {name: _value(hints[name], value, where + name) for name, value in values.items()}
+    return kind(**converted, **(ready or {}))
 
 
 def _value(hint: Any, value: object, where: str) -> object:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+T = TypeVar("T")
 
 ImageLike = ArrayLike | str | os.PathLike[str]
 """What users hand in as an image: an array, a PIL image or the path of a file."""
@@ -32,3 +34,17 @@ StageProgress = Callable[[str, float], object]
 """Told the name of the stage that begins, and which share of the work (0 to 1) is done."""
 CountProgress = Callable[[str, int, int], object]
 """Told the name of a piece of work, how many pieces are done, and how many there are."""
+
+
+class FrameLike(Protocol):
+    """What the stages behind the search see of a frame; `hamflow.Frame` is one."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+
+    def at(self, scale: int) -> Image:
+        """Return the image reduced by a whole factor."""
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned when it was first called for this key."""

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from hamflow._tables import build, config_of_file
-from hamflow.crf.config import CrfConfig
+from hamflow.crf.joint_model import JointModel
 from hamflow.errors import InputError
-from hamflow.refinement.filling import FillConfig
-from hamflow.refinement.variational import VariationalConfig
+from hamflow.refinement import (
+    AffineCompletion,
+    NoCompletion,
+    Upsampling,
+    VariationalRefinement,
+)
+from hamflow.stages import STAGES, Completion, Matcher, Refinement, stage_class
 
-# Larger τ than the paper's, as fits to pairs outside of Sintel have them (docs/decisions.md).
-_FITTED = CrfConfig(tau1=4.0, tau2=50.0)
+
+def _fitted() -> JointModel:
+    # Larger τ than the paper's, as fits to pairs outside of Sintel have them (docs/decisions.md).
+    return JointModel(tau1=4.0, tau2=50.0)
 
 
 @dataclass(frozen=True)
@@ -25,32 +32,28 @@ class EstimatorConfig:
     Parameters
     ----------
     model : str
-        What pixels are compared by: a name or a file, as `hamflow.load_model` takes it.
+        The descriptor: a name or a file, as `hamflow.load_model` takes it.
     scale : int
-        Matching takes place in images reduced by this power of two; 0 decides by their size.
+        Matching takes place in images reduced by this power of two; 0 chooses it by their size.
     matching_pixels : int
-        How many pixels the reduced images have at most if the scale is to be decided.
+        How many pixels the reduced images have at most if the scale is to be chosen.
     levels : int
-        How many scales there are, each twice as coarse as the one before. The coarsest is searched
-        in the whole window; it decides the window of the next.
+        How many scales are searched, each twice as coarse as the one before. The coarsest is
+        searched in a large window; what is found there decides the window of the next.
     square : int
         Side D of the paper's square window if no other is given; 0 lets the estimator find one.
-    both : bool
-        Match in both directions: what they disagree on is replaced, and is the base of occlusions
-        and confidence.
-    filling : bool
-        Replace the flow by what `hamflow.refinement.fill` makes of it.
-    fractions : bool
-        Refine to fractions of a pixel by `hamflow.refinement.refine`.
+    bidirectional : bool
+        Match in both directions. Where they disagree the flow is completed from around, and
+        occlusions and confidence are computed from both.
     memory : float
-        Gigabytes that the joint model may take; a window that the estimator finds and that needs
-        more is narrowed (one that is given is not).
-    crf : CrfConfig
-        The joint model.
-    fill : FillConfig
-        The interpolation.
-    variational : VariationalConfig
-        The refinement.
+        Gigabytes that the matcher may take. A window that the estimator finds and that needs more
+        is narrowed; one that is given is not.
+    matcher : Matcher
+        The joint model, or another way from descriptors to matches.
+    completion : Completion
+        What happens to pixels without a trusted match.
+    refinement : Refinement
+        What takes the flow to the full size and to subpixel precision.
     """
 
     model: str = "default"
@@ -58,13 +61,11 @@ class EstimatorConfig:
     matching_pixels: int = 170_000
     levels: int = 2
     square: int = 0
-    both: bool = True
-    filling: bool = True
-    fractions: bool = True
+    bidirectional: bool = True
     memory: float = 2.0
-    crf: CrfConfig = _FITTED
-    fill: FillConfig = field(default_factory=FillConfig)
-    variational: VariationalConfig = field(default_factory=VariationalConfig)
+    matcher: Matcher = field(default_factory=_fitted)
+    completion: Completion = field(default_factory=AffineCompletion)
+    refinement: Refinement = field(default_factory=VariationalRefinement)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str | os.PathLike):
@@ -78,31 +79,33 @@ class EstimatorConfig:
         if not 0 < self.memory <= 1e6:
             raise InputError(f"memory must be positive, at most a million, not {self.memory!r}.")
 
+    def tables(self) -> dict[str, Any]:
+        """Return all settings as a TOML file would give them, ready for JSON."""
+        values = asdict(self)
+        for stage in STAGES:
+            values[stage] = {"method": getattr(self, stage).method, **values[stage]}
+        return values
+
 
 PRESETS: dict[str, EstimatorConfig] = {
     "paper": EstimatorConfig(
         scale=1,
         levels=1,
         square=128,
-        both=False,
-        filling=False,
-        fractions=False,
+        bidirectional=False,
         memory=64.0,
-        crf=CrfConfig.paper(),
+        matcher=JointModel.paper(),
+        completion=NoCompletion(),
+        refinement=Upsampling(smooth=False),
     ),
     "fast": EstimatorConfig(
         model="fast",
         matching_pixels=45_000,
         levels=2,
-        fill=FillConfig(neighbors=50, rounds=5),
-        variational=VariationalConfig(warps=3, sweeps=8),
+        completion=AffineCompletion(neighbors=50, rounds=5),
+        refinement=VariationalRefinement(warps=3, sweeps=8),
     ),
     "balanced": EstimatorConfig(),
-    "accurate": EstimatorConfig(
-        crf=replace(_FITTED, outer=4, gap_tolerance=0.0005),
-        fill=FillConfig(cell=2, neighbors=200, rounds=20),
-        variational=VariationalConfig(warps=10, inner=3, sweeps=30),
-    ),
 }
 """The shipped settings, by name."""
 
@@ -110,13 +113,16 @@ PRESETS: dict[str, EstimatorConfig] = {
 def preset_config(preset: str | os.PathLike[str] | EstimatorConfig) -> EstimatorConfig:
     """Return the settings of a preset, or those that a TOML file makes of one.
 
-    The file names what it starts from (``preset = "balanced"``, which is the default) and what is
-    different, with a table for each group::
+    The file names the preset that it starts from (``"balanced"`` if it names none) and what is
+    different, with a table for each stage. A table may choose another ``method``, whose parameters
+    then start from their defaults::
 
         preset = "balanced"
         levels = 3
-        [crf]
+        [matcher]
         tau2 = 80.0
+        [completion]
+        method = "none"
 
     Raises
     ------
@@ -143,20 +149,18 @@ def _of_tables(tables: dict[str, Any]) -> EstimatorConfig:
     name = tables.pop("preset", "balanced")
     if not isinstance(name, str) or name not in PRESETS:
         raise InputError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}.")
-    config = build(EstimatorConfig, _merged(PRESETS[name], tables))
-    assert isinstance(config, EstimatorConfig)
+    base = PRESETS[name]
+    stages = {s: _stage(s, getattr(base, s), tables.pop(s, {})) for s in STAGES}
+    plain = {f.name: getattr(base, f.name) for f in fields(base) if f.name not in STAGES}
+    config: EstimatorConfig = build(EstimatorConfig, plain | tables, ready=stages)
     return config
 
 
-def _merged(base: Any, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a dataclass as tables, those of `tables` in their place."""
-    values: dict[str, Any] = {}
-    for entry in fields(base):
-        own = getattr(base, entry.name)
-        if is_dataclass(own):
-            below = tables.get(entry.name, {})
-            values[entry.name] = _merged(own, below) if isinstance(below, Mapping) else below
-        else:
-            values[entry.name] = tables.get(entry.name, own)
-    unknown = sorted(set(tables) - set(values))
-    return values | {name: tables[name] for name in unknown}
+def _stage(stage: str, base: Any, table: object) -> Any:
+    """Return a stage as a table changes it, or begins it anew with another method."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"{stage} must be a table, not {table!r}.")
+    values = dict(table)
+    kind = stage_class(stage, values.pop("method", base.method))
+    start = asdict(base) if kind is type(base) else {}
+    return build(kind, start | values, f"{stage}.")

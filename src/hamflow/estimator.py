@@ -1,25 +1,25 @@
-"""From two images to a flow one can use: the whole route on one page."""
+"""From two images to a flow one can use: every stage, in the order of the data, on one page."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from hamflow._scale import enlarged_boxes, enlarged_smoothly
 from hamflow._types import Flow, ImageLike, StageProgress
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.descriptors import load_model
 from hamflow.errors import InputError
-from hamflow.flow import warp
-from hamflow.frame import Frame
-from hamflow.refinement import confidence, disagreement, occluded, refine
+from hamflow.pipeline.clock import Clock
+from hamflow.pipeline.frame import Frame
+from hamflow.pipeline.matches import Matches
+from hamflow.pipeline.scales import SearchPlan
+from hamflow.pipeline.search import search
+from hamflow.refinement import check, confidence, evidence, occluded
 from hamflow.result import FlowResult
-from hamflow.search import Clock, Direction, Matched, match
 from hamflow.window import Window, WindowLike
 
 Auto = Literal["auto"]
@@ -31,10 +31,10 @@ class Estimator:
     Parameters
     ----------
     preset : str, path or EstimatorConfig
-        ``"fast"``, ``"balanced"``, ``"accurate"``, ``"paper"``, a TOML file that changes one of
-        them, or the settings themselves.
+        ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file that changes one of them, or the
+        settings themselves.
     window : "auto", Window, int or tuple
-        Displacements to look at, in pixels: found by a look at a coarse scale, or given as the
+        Displacements to search, in pixels of the images: found at a coarse scale, or given as the
         paper's D or (u0, du, v0, dv). The preset "paper" takes D = 128 for "auto".
     scale : int, optional
         Match in images reduced by this power of two, instead of what the preset says.
@@ -66,7 +66,7 @@ class Estimator:
             config = replace(config, model=model)
         self.config = config
         self.window = _given_window(window, config)
-        self._model = load_model(config.model)
+        self._descriptor = load_model(config.model)
 
     def estimate(
         self, image0: ImageLike, image1: ImageLike, *, progress: StageProgress | None = None
@@ -105,66 +105,87 @@ class Estimator:
 
     def frame(self, image: ImageLike, name: str = "image") -> Frame:
         """Prepare an image that is part of several pairs; see `between`."""
-        return Frame(image, self._model, name)
+        return Frame(image, self._descriptor, name)
 
     def between(
         self,
         frame0: Frame,
         frame1: Frame,
         *,
-        previous: Matched | None = None,
+        previous: Matches | None = None,
         progress: StageProgress | None = None,
-    ) -> tuple[FlowResult, Matched]:
+    ) -> tuple[FlowResult, Matches]:
         """Estimate the flow between two prepared frames.
 
         Parameters
         ----------
         frame0, frame1 : Frame
-            Made by `frame`. What is computed from one alone is kept for the next pair.
-        previous : Matched, optional
-            The second value returned for the pair before in a video: it saves the coarse look.
+            Made by `frame`. What is computed from one of them alone is kept for the next pair.
+        previous : Matches, optional
+            The second value returned for the pair before in a video: its window and labels take
+            the place of the search at a coarse scale.
         progress : callable, optional
             As for `estimate`.
 
         Returns
         -------
         result : FlowResult
-        matched : Matched
+        matches : Matches
             For the next pair.
         """
-        if frame0.shape != frame1.shape:
-            sizes = [f"{shape[1]}×{shape[0]}" for shape in (frame0.shape, frame1.shape)]
-            raise InputError(
-                f"The two images must have one size, but are {sizes[0]} and {sizes[1]} "
-                "(width × height)."
-            )
-        clock = Clock(progress)
+        _check_sizes(frame0, frame1)
         frames = (frame0, frame1)
-        matched = match(frames, self.config, self.window, clock, previous)
+        clock = Clock(progress)
+
+        # Descriptors and search, check and completion: look by look, until one settles it.
+        plan = SearchPlan(frame0.shape, self.config, self.window, previous)
+        matches: Matches | None = None
+        while (look := plan.next_look(matches)) is not None:
+            found = search(frames, look, self.config.matcher, clock)
+            with clock.stage("check", look.share + 0.25):
+                trusted = check([flow for flow, _ in found])
+            with clock.stage("completion", look.share + 0.26):
+                completed = [
+                    self.config.completion(frame.at(look.scale), flow, mask)
+                    for frame, (flow, _), mask in zip(frames, found, trusted, strict=False)
+                ]
+            matches = Matches.of(found, trusted, completed, look.scale, plan.carried_share(look))
+        assert matches is not None
+
+        # Refinement, from the matching scale to the full size.
         flows = []
-        for k, direction in enumerate(matched.directions):
+        for k, direction in enumerate(matches.directions):
             with clock.stage("refinement", 0.6 + 0.15 * k):
                 pair = frames if k == 0 else (frame1, frame0)
-                flows.append(_refined(direction, matched.factor, pair, self.config))
+                flows.append(
+                    self.config.refinement(
+                        pair, direction.completed, direction.trusted, matches.scale
+                    )
+                )
+
+        # Assessment: what is occluded, and how far each pixel can be trusted.
         hidden = certain = None
         if len(flows) == 2:
-            with clock.stage("confidence", 0.95):
-                hidden = occluded(flows[0], flows[1])
-                certain = confidence(*evidence(flows, matched, frames, self.config))
-        solution = matched.directions[0].solution
+            with clock.stage("assessment", 0.95):
+                hidden = occluded(*flows)
+                distance = matches.directions[0].distance
+                certain = confidence(*evidence(frames, flows, distance, matches.scale))
+
+        certificate = matches.directions[0].certificate
         result = FlowResult(
             flow=flows[0],
             backward=flows[1] if len(flows) == 2 else None,
             occlusion=hidden,
             confidence=certain,
-            energy=solution.energy,
-            bound=solution.bound,
-            gap=solution.gap,
-            window=solution.window,
-            scale=matched.factor,
+            energy=certificate.energy,
+            bound=certificate.bound,
+            gap=certificate.gap,
+            history=certificate.history,
+            window=certificate.window.enlarged(matches.scale),
+            scale=matches.scale,
             timings=clock.seconds,
         )
-        return result, matched
+        return result, matches
 
 
 def estimate(
@@ -172,7 +193,10 @@ def estimate(
     image1: ImageLike,
     preset: str | os.PathLike[str] | EstimatorConfig = "balanced",
     window: WindowLike | Auto = "auto",
-    **options: Any,
+    *,
+    scale: int | None = None,
+    model: str | None = None,
+    progress: StageProgress | None = None,
 ) -> FlowResult:
     """Estimate the flow from one image to another.
 
@@ -182,11 +206,11 @@ def estimate(
         Of one size; gray, RGB (not OpenCV's BGR) or RGBA; uint8, uint16, or floating point in
         0..1.
     preset : str, path or EstimatorConfig
-        ``"fast"``, ``"balanced"``, ``"accurate"``, ``"paper"``, or a TOML file.
-    window : "auto", Window, int or tuple
-        Displacements to look at.
-    **options
-        More of what `Estimator` takes: `scale`, `model`.
+        ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file, or the settings themselves.
+    window, scale, model
+        As for `Estimator`.
+    progress : callable, optional
+        Called with the name of a stage and the share of the work that is done.
 
     Returns
     -------
@@ -199,7 +223,8 @@ def estimate(
     >>> hamflow.estimate(image, image, preset="fast").flow.any()
     np.False_
     """
-    return Estimator(preset, window=window, **options).estimate(image0, image1)
+    estimator = Estimator(preset, window=window, scale=scale, model=model)
+    return estimator.estimate(image0, image1, progress=progress)
 
 
 def _given_window(window: WindowLike | Auto, config: EstimatorConfig) -> Window | None:
@@ -212,53 +237,10 @@ def _given_window(window: WindowLike | Auto, config: EstimatorConfig) -> Window 
     return Window.of(window)
 
 
-def _refined(
-    direction: Direction, factor: int, frames: tuple[Frame, Frame], config: EstimatorConfig
-) -> Flow:
-    """Take one direction from the matching scale to the full size."""
-    field = direction.filled if config.filling else direction.flow
-    shape = frames[0].shape
-    if not config.fractions:
-        enlarge = enlarged_smoothly if config.filling else enlarged_boxes
-        return enlarge(field, factor, shape) * np.float32(factor)
-    blur = config.variational.blur
-    matched_factor, trusted = factor, direction.trusted.astype(np.float32)
-    while True:
-        finer = max(1, factor // 2)
-        size = frames[0].at(finer).shape[:2]
-        step = factor // finer
-        field = enlarged_smoothly(field, step, size) * np.float32(step)
-        weight = enlarged_boxes(trusted, matched_factor // finer, size)
-        first, second = (frame.features(finer, blur) for frame in frames)
-        field = refine(first, second, field, weight, config=config.variational)
-        factor = finer
-        if factor == 1:
-            return field
-
-
-def evidence(
-    flows: Sequence[Flow], matched: Matched, frames: tuple[Frame, Frame], config: EstimatorConfig
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return what the confidence is computed from; see `hamflow.refinement.confidence`.
-
-    Parameters
-    ----------
-    flows : sequence of (H, W, 2) array
-        Forward and backward.
-    matched : Matched
-        What the flows were refined from.
-    frames : (Frame, Frame)
-        The images.
-    config : EstimatorConfig
-        How they were refined.
-
-    Returns
-    -------
-    disagreement, distance, residual : (H, W) array of float32
-        Of the two flows, to the next match that both directions agree on, and of the colors.
-    """
-    blur = config.variational.blur
-    colors = [frame.features(1, blur)[..., :3] for frame in frames]
-    residual = np.abs(colors[0] - warp(colors[1], flows[0])).mean(axis=2)
-    distance = enlarged_smoothly(matched.directions[0].distance, matched.factor, frames[0].shape)
-    return disagreement(flows[0], flows[1]), distance, residual
+def _check_sizes(frame0: Frame, frame1: Frame) -> None:
+    if frame0.shape != frame1.shape:
+        sizes = [f"{shape[1]}×{shape[0]}" for shape in (frame0.shape, frame1.shape)]
+        raise InputError(
+            f"The two images must have one size, but are {sizes[0]} and {sizes[1]} "
+            "(width × height)."
+        )

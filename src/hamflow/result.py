@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hamflow.crf.solver import CrfStep
 from hamflow.flow import flow_to_color, warp
 from hamflow.io import write_flow
 from hamflow.window import Window
@@ -30,13 +31,17 @@ class FlowResult:
         Pixels of the first image that are hidden, or outside, in the second.
     confidence : (H, W) array of float32, or None
         From 0 to 1: 1 / (1 + the error in pixels that is to be expected).
-    energy, bound, gap : float
-        Of the joint model at its finest scale: E of the labeling found, Ψ that no labeling can be
-        below, and (E - Ψ) / |Ψ|. They speak of matching, not of the refinement behind it.
+    energy, bound, gap : float, or None
+        Of the joint model at the matching scale: E of the labeling found, Ψ that no labeling can
+        be below, and (E - Ψ) / |Ψ|. They describe the matching, not the refinement after it. None
+        if the matcher has no bound, as the local model.
+    history : tuple of CrfStep
+        Bound and energy after each iteration of the joint model; see
+        `hamflow.crf.plot_convergence`.
     window : Window
-        The displacements that the joint model looked at, in pixels of that scale.
+        The displacements that were searched at the matching scale, in pixels of the images.
     scale : int
-        By what factor the images were reduced for it.
+        By what factor the images were reduced for matching.
     timings : dict of str to float
         Seconds for each stage.
     """
@@ -45,15 +50,16 @@ class FlowResult:
     backward: NDArray[np.float32] | None
     occlusion: NDArray[np.bool_] | None
     confidence: NDArray[np.float32] | None
-    energy: float
-    bound: float
-    gap: float
+    energy: float | None
+    bound: float | None
+    gap: float | None
     window: Window
     scale: int
+    history: tuple[CrfStep, ...] = ()
     timings: dict[str, float] = field(default_factory=dict)
 
     def warp(self, image1: ArrayLike, *, fill: float = 0) -> NDArray[Any]:
-        """Fetch the second image back to the first; see `hamflow.warp`."""
+        """Warp the second image to the first; see `hamflow.warp`."""
         return warp(image1, self.flow, fill=fill)
 
     def to_color(self, max_flow: float | None = None) -> NDArray[np.uint8]:
@@ -92,6 +98,5 @@ class FlowResult:
 
     def __repr__(self) -> str:
         height, width = self.flow.shape[:2]
-        return (
-            f"<FlowResult {width}×{height}, gap {self.gap:.2%}, {sum(self.timings.values()):.2f} s>"
-        )
+        gap = "" if self.gap is None else f", gap {self.gap:.2%}"
+        return f"<FlowResult {width}×{height}{gap}, {sum(self.timings.values()):.2f} s>"

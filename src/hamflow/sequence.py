@@ -2,56 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from hamflow._types import ImageLike
+from hamflow.config import EstimatorConfig
 from hamflow.errors import FileError
 from hamflow.estimator import Estimator
-from hamflow.frame import Frame
-from hamflow.io.video import FrameImage, FrameReader
+from hamflow.io.video import FrameImage, FrameReader, open_frames
+from hamflow.pipeline.frame import Frame, as_pixels
+from hamflow.pipeline.matches import Matches
 from hamflow.result import FlowResult
-from hamflow.search import Matched
 
 
 class PairFlow(NamedTuple):
-    """The flow from one frame to the next.
+    """The flow from one frame of a video to the next.
 
     Attributes
     ----------
     name : str
         Of the first of the two frames.
     result : FlowResult or None
-        None if it was known already.
+        None if it was known already; see `known`.
     """
 
     name: str
     result: FlowResult | None
 
 
-def flow_sequence(
-    estimator: Estimator,
-    reader: FrameReader,
+def video(
+    source: str | os.PathLike[str] | FrameReader | Iterable[ImageLike],
+    estimator: Estimator | EstimatorConfig | str | os.PathLike[str] = "balanced",
     *,
     known: Callable[[str], bool] | None = None,
     broken: Callable[[FileError], object] | None = None,
     size: tuple[int, int] | None = None,
 ) -> Iterator[PairFlow]:
-    """Compute the flow from each frame that a reader gives to the next.
+    """Estimate the flow from each frame of a video to the next.
 
-    What is computed from one frame alone is computed once, and the window of a pair is the start
-    for the next one (see `Estimator.between`). There are only pairs of frames that follow each
-    other: a broken frame costs two of them, the pair behind it starts with a full look, and so does
-    one behind a pair that was known.
+    What is computed from one frame alone is computed once, and each pair starts from the window
+    and the labels of the pair before (see `Estimator.between`). A broken frame is left out with
+    the two pairs that it is part of; the pair after it starts from nothing, and so does one after
+    a pair that was known.
 
     Parameters
     ----------
-    estimator : Estimator
-        Computes the flow.
-    reader : FrameReader
-        The frames, as ``open_frames(path).read()`` gives them.
+    source : path, FrameReader or iterable of images
+        A video file or a folder of frames, what ``open_frames(path).read()`` returns, or the frames
+        themselves: arrays, PIL images or paths, which are then called "0", "1", and so on.
+    estimator : Estimator, EstimatorConfig, str or path
+        Computes the flow; a preset is enough.
     known : callable, optional
-        Says by the name of a pair's first frame whether its flow need not be computed. A frame of
-        known pairs alone is not read.
+        Says by the name of a pair's first frame whether its flow need not be computed. Frames that
+        are part of known pairs only are not read.
     broken : callable, optional
         Told of each frame that cannot be used: damaged, or of another size. Without it, the error
         is raised.
@@ -61,28 +65,60 @@ def flow_sequence(
     Yields
     ------
     pair : PairFlow
-        Those that were known as well, in the order of the frames.
+        The name of the first frame and the result, in the order of the frames; known pairs too.
 
     Examples
     --------
-    >>> import tempfile, numpy as np
-    >>> from hamflow import Estimator, write_image
-    >>> from hamflow.io.video import open_frames
-    >>> from hamflow.sequence import flow_sequence
+    >>> import numpy as np, hamflow
     >>> image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
-    >>> estimator = Estimator("fast", model="pairs")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for number in range(3):
-    ...         write_image(f"{folder}/{number}.png", np.roll(image, 2 * number, axis=1))
-    ...     for name, result in flow_sequence(estimator, open_frames(folder).read()):
-    ...         print(name, np.rint(result.flow[24, 32]).astype(int))
+    >>> frames = [np.roll(image, 2 * k, axis=1) for k in range(3)]
+    >>> for name, result in hamflow.video(frames, "fast"):
+    ...     print(name, np.rint(result.flow[24, 32]).astype(int))
     0 [2 0]
     1 [2 0]
     """
+    if not isinstance(estimator, Estimator):
+        estimator = Estimator(estimator)
+    if isinstance(source, str | os.PathLike):
+        source = open_frames(source).read()
+    reader = source if isinstance(source, FrameReader) else _Images(source)
+    return _pairs(estimator, reader, known, broken, size)
+
+
+class _Images:
+    """Frames that are at hand, with the part of a `FrameReader` that is needed here."""
+
+    def __init__(self, images: Iterable[ImageLike]) -> None:
+        self._images = iter(images)
+        self._count = 0
+
+    @property
+    def upcoming(self) -> str:
+        """Name of the next frame, if there is one."""
+        return str(self._count)
+
+    def __next__(self) -> FrameImage:
+        image, position = next(self._images), self._count
+        self._count += 1
+        return FrameImage(position, str(position), as_pixels(image, f"frame {position}"))
+
+    def skip(self) -> None:
+        """Go over the next frame."""
+        next(self._images)
+        self._count += 1
+
+
+def _pairs(
+    estimator: Estimator,
+    reader: FrameReader | _Images,
+    known: Callable[[str], bool] | None,
+    broken: Callable[[FileError], object] | None,
+    size: tuple[int, int] | None,
+) -> Iterator[PairFlow]:
     first: Frame | None = None  # None: not read, because it is part of known pairs alone
     before: str | None = None  # name of the frame before; None: nothing that this one follows
     before_known = True
-    state: Matched | None = None
+    state: Matches | None = None
     while (name := reader.upcoming) is not None:
         # Asked once, lest the answer change in between.
         here_known = known is not None and known(name)
@@ -114,15 +150,16 @@ def flow_sequence(
 
 
 def _frame(
-    estimator: Estimator, reader: FrameReader, size: tuple[int, int] | None
+    estimator: Estimator, reader: FrameReader | _Images, size: tuple[int, int] | None
 ) -> tuple[Frame, tuple[int, int]]:
     """Read the next frame; return it with the size that all must have."""
     frame: FrameImage = next(reader)
     height, width = frame.image.shape[:2]
     if size is not None and (height, width) != size:
+        source = reader.frames.name if isinstance(reader, FrameReader) else "The frames"
         raise FileError(
-            f"{reader.frames.name}: frame {frame.position + 1} ({frame.name}) has {width}×{height} "
-            f"pixels, but {size[1]}×{size[0]} are expected; give all frames one size, or leave "
-            "that one out."
+            f"{source}: frame {frame.position + 1} ({frame.name}) has {width}×{height} "
+            f"pixels, but {size[1]}×{size[0]} are expected; give all frames one size, or remove "
+            "that one."
         )
     return estimator.frame(frame.image, frame.name), (height, width)

@@ -49,9 +49,9 @@ class Window:
                 ) from None
             object.__setattr__(self, name, value)
         for first, count in (("u0", "du"), ("v0", "dv")):
-            if not 1 <= getattr(self, count) <= MAX_LABELS:
+            if not 1 <= getattr(self, count) <= MAX_DISPLACEMENT:
                 raise InputError(
-                    f"The window's {count} must be from 1 to {MAX_LABELS}, "
+                    f"The window's {count} must be from 1 to {MAX_DISPLACEMENT}, "
                     f"not {getattr(self, count)}."
                 )
             if abs(getattr(self, first)) > MAX_DISPLACEMENT:
@@ -92,8 +92,55 @@ class Window:
         """Return (u0, du, v0, dv)."""
         return astuple(self)
 
+    def opposite(self) -> Window:
+        """Return the window of the opposite displacements, that of the backward flow.
+
+        >>> Window(0, 10, -1, 3).opposite()
+        Window(u0=-9, du=10, v0=-1, dv=3)
+        """
+        return Window(1 - self.u0 - self.du, self.du, 1 - self.v0 - self.dv, self.dv)
+
+    def reduced(self, scale: int) -> Window:
+        """Return the window in pixels of an image reduced by `scale`, rounded outward.
+
+        >>> Window(-5, 10, 0, 1).reduced(4)
+        Window(u0=-2, du=4, v0=0, dv=1)
+        """
+        sides = []
+        for first, count in ((self.u0, self.du), (self.v0, self.dv)):
+            low, high = first // scale, -(-(first + count - 1) // scale)
+            sides += [low, high - low + 1]
+        return Window(*sides)
+
+    def enlarged(self, scale: int) -> Window:
+        """Return the window in pixels of the full image, from those of one reduced by `scale`.
+
+        >>> Window(-2, 4, 0, 1).enlarged(4)
+        Window(u0=-8, du=13, v0=0, dv=1)
+        """
+        u, v = ((count - 1) * scale + 1 for count in (self.du, self.dv))
+        return Window(self.u0 * scale, u, self.v0 * scale, v)
+
 
 WindowLike: TypeAlias = Window | SupportsIndex | tuple[int, int, int, int]
+
+
+def kernel_window(window: WindowLike) -> Window:
+    """Return a window that the kernels can search: at most `MAX_LABELS` labels per component.
+
+    Raises
+    ------
+    InputError
+        If it has more.
+    """
+    checked = Window.of(window)
+    for name, count in (("du", checked.du), ("dv", checked.dv)):
+        if count > MAX_LABELS:
+            raise InputError(
+                f"The window's {name} is {count}, but at most {MAX_LABELS} displacements of each "
+                "component can be searched; use a smaller window or a coarser scale."
+            )
+    return checked
 
 
 def _whole(value: object, what: str) -> int:

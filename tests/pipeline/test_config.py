@@ -12,7 +12,7 @@ import pytest
 from hamflow import Estimator, EstimatorConfig, FileError, InputError, Window
 from hamflow.config import PRESETS, preset_config
 from hamflow.crf import CrfConfig
-from hamflow.refinement import FillConfig, VariationalConfig
+from hamflow.refinement import AffineCompletion, VariationalRefinement
 
 
 def of_text(folder: Path, text: str) -> EstimatorConfig:
@@ -35,7 +35,7 @@ def test_names() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [EstimatorConfig, FillConfig, VariationalConfig, CrfConfig])
+@pytest.mark.parametrize("kind", [EstimatorConfig, AffineCompletion, VariationalRefinement, CrfConfig])
 def test_every_parameter_is_documented(kind: type[Any]) -> None:
     text = kind.__doc__ or ""
     documented = re.findall(r"^ {4}([\w, ]+) : ", text, re.MULTILINE)
@@ -99,7 +99,7 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         variational=dataclasses.replace(fast.variational, warps=9),
     )
     assert config == expected
-    assert config.fill == fast.fill != FillConfig()
+    assert config.fill == fast.fill != AffineCompletion()
     assert type(config.crf.tau2) is type(config.memory) is float
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +214,7 @@ def first_scale(result: FlowResult) -> float:
 
 def settings_of(estimator: Estimator, every: int) -> dict[str, Any]:
     """Return what a pair's flow depends on, besides its frames."""
-    settings = asdict(estimator.config)
+    settings = estimator.config.tables()
     settings["window"] = "auto" if estimator.window is None else estimator.window.as_tuple()
     settings["every"] = every
     settings["version"] = hamflow.__version__

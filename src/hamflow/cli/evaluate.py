@@ -88,7 +88,7 @@ def evaluate_command(
     data
         Which pairs.
     preset
-        fast, balanced (the default), accurate, paper, or a TOML file that changes one of them.
+        fast, balanced (the default), paper, or a TOML file that changes one of them.
     method
         Instead of a preset: wta-ff, wta-fq, wta-qq (local model), crf-f, crf-q (joint model), or
         one of OpenCV's (extra 'peers'): opencv-dis, opencv-farneback, opencv-deepflow,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -40,14 +39,13 @@ def pair(
     window: str = "auto",
     scale: int | None = None,
     model: str | None = None,
-    crf_file: Path | None = None,
 ) -> None:
     """Compute the flow from one image to another.
 
     Pixels are compared by learned 64-bit descriptors, and a joint model (a CRF) finds the flow that
-    fits all of them; both directions are matched, what they disagree on is filled from around, and
-    the result is refined to fractions of a pixel. How far the joint model can be from its optimum
-    at most, the duality gap, is printed.
+    fits all of them. Both directions are matched; where they disagree, the flow is completed from
+    around. The result is refined to subpixel precision. The command prints the duality gap: the
+    energy of the joint model is at most that far above its minimum.
 
     Parameters
     ----------
@@ -72,8 +70,8 @@ def pair(
         Where to draw the energy of the joint model and its bound over time (.png, .svg or .pdf);
         needs the extra 'plot'.
     preset
-        'fast', 'balanced', 'accurate', 'paper' (exactly the paper: full resolution, whole pixels,
-        no refinement), or a TOML file that changes one of them.
+        'fast', 'balanced', 'paper' (exactly the paper: full resolution, whole pixels, no
+        refinement), or a TOML file that changes one of them.
     window
         Displacements to look at: 'auto', D for the square -D/2..D/2-1, or u0,du,v0,dv; in pixels.
     scale
@@ -81,19 +79,15 @@ def pair(
     model
         What pixels are compared by, instead of what the preset says: the name of a shipped model,
         a file (.onnx, .safetensors), or 'pairs', the hand-crafted descriptor.
-    crf_file
-        Parameters of the joint model in a TOML file, as 'hamflow fit-crf' writes them.
     """
     config = preset_config(preset)
-    if crf_file is not None:
-        config = replace(config, crf=config.crf.updated(crf_file))
     named = {"--occlusion": occlusion, "--confidence": confidence, "--backward": backward}
-    if not config.both:
+    if not config.bidirectional:
         for option, path in named.items():
             if path is not None:
                 raise InputError(
                     f"{option} needs both directions, but the preset {preset} computes one; choose "
-                    "another, or set both = true in a TOML file."
+                    "another, or set bidirectional = true in a TOML file."
                 )
     outputs = {"--output": output, "--viz": viz, "--json": json, "--plot": plot, **named}
     _check_outputs(outputs, {"image0": image0, "image1": image1})
@@ -101,7 +95,7 @@ def pair(
 
     frames = estimator.frame(image0, "image0"), estimator.frame(image1, "image1")
     with stage_progress() as progress:
-        result, matched = estimator.between(*frames, progress=progress)
+        result, _ = estimator.between(*frames, progress=progress)
     write_flow(output, result.flow)
     _write_pictures(result, viz, occlusion, confidence)
     if backward is not None and result.backward is not None:
@@ -110,12 +104,12 @@ def pair(
         with atomic_write(json) as file:
             file.write((json_module.dumps(result.summary(), indent=2) + "\n").encode())
     if plot is not None:
-        crf.plot_convergence(matched.directions[0].solution.history, plot)
+        crf.plot_convergence(result.history, plot)
     height, width = result.flow.shape[:2]
+    gap = "" if result.gap is None else f", duality gap {result.gap:.2%}"
     Console(soft_wrap=True, markup=False).print(
-        f"{width}×{height} pixels, {result.window.du}×{result.window.dv} displacements at scale "
-        f"1/{result.scale}, {sum(result.timings.values()):.2f} s, duality gap {result.gap:.2%}: "
-        f"{output}",
+        f"{width}×{height} pixels, window of {result.window.du}×{result.window.dv} pixels, matched "
+        f"at scale 1/{result.scale}, {sum(result.timings.values()):.2f} s{gap}: {output}",
         highlight=False,
     )
 

@@ -30,7 +30,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import FLOW_SUFFIXES, read_image
 from hamflow.io.video import VIDEO_SUFFIXES, Frames, VideoWriter, check_video_path, open_frames
-from hamflow.sequence import flow_sequence
+from hamflow.sequence import video as flow_of_video
 
 _DEFAULT_FPS = 25  # for images in a folder
 _MOST_FPS = 1000
@@ -118,7 +118,7 @@ def video(
     output
         The folder for the flow files, or the color video.
     preset
-        'fast', 'balanced', 'accurate', 'paper', or a TOML file.
+        'fast', 'balanced', 'paper', or a TOML file.
     window
         Displacements to look at: 'auto', D for the square -D/2..D/2-1, or u0,du,v0,dv.
     scale
@@ -242,7 +242,7 @@ def _extra_sinks(
             continue
         if option == "--viz":
             yield color_sink(folder)
-        elif not estimator.config.both:
+        elif not estimator.config.bidirectional:
             raise InputError(f"{option} needs a preset that computes both directions.")
         elif option == "--backward":
             yield flow_sink(folder, suffix, backward=True)
@@ -277,8 +277,8 @@ def _run(
         task = bar.add_task("flow", total=choice.pairs(frames.count))
         began = time.perf_counter()
         try:
-            for name, result in flow_sequence(
-                estimator, reader, known=store.known, broken=broken, size=store.size
+            for name, result in flow_of_video(
+                reader, estimator, known=store.known, broken=broken, size=store.size
             ):
                 tally.names.append(name)
                 if result is None:

@@ -7,7 +7,7 @@ import operator
 import os
 import tomllib
 from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 from hamflow.errors import FileError, InputError
 
@@ -55,6 +55,8 @@ class CrfConfig:
     arithmetic : {"auto", "int16", "float32"}
         int16 is twice as fast and takes half the memory; "auto" falls back to float32 where the
         range of the costs does not fit, and with float descriptors.
+    backend : str
+        Where the solver computes, one of `hamflow.crf.backend.BACKENDS`.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class CrfConfig:
     minorant: Minorant = "sequential"
     rounding: Rounding = "chains"
     arithmetic: ArithmeticName = "auto"
+    backend: str = "native"
 
     def __post_init__(self) -> None:
         for name in ("c_outside", "alpha", "tau1", "tau2", "delta", "gap_tolerance", "kappa"):
@@ -108,11 +111,11 @@ class CrfConfig:
                 raise InputError(f"{name} must be one of {choices}, not {getattr(self, name)!r}.")
 
     @classmethod
-    def paper(cls) -> CrfConfig:
+    def paper(cls) -> Self:
         """Return the paper's parameters and schedule: 5×8, labels by argmin, no tolerance."""
         return cls(outer=5, inner=8, gap_tolerance=0.0, rounding="argmin")
 
-    def updated(self, path: str | os.PathLike[str]) -> CrfConfig:
+    def updated(self, path: str | os.PathLike[str]) -> Self:
         """Return this with the parameters that a TOML file gives.
 
         Raises

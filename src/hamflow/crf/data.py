@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
-from hamflow import _native
 from hamflow._types import Bits, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
+from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
 from hamflow.crf.model import Costs
 from hamflow.window import Window
-
-Plane = Literal["u", "v"]
-Blocks = Literal["rows", "columns", "pixels"]
 
 
 class DataTerm(Protocol):
@@ -45,7 +41,10 @@ class DataTerm(Protocol):
 class BitsData:
     """``c = 2 · Hamming distance - 64``."""
 
-    def __init__(self, bits0: Bits, bits1: Bits, window: Window, c_outside: float) -> None:
+    def __init__(
+        self, bits0: Bits, bits1: Bits, window: Window, c_outside: float, backend: Backend = NATIVE
+    ) -> None:
+        self._backend = backend
         self._bits = (bits0, bits1)
         self._turned = (_turned(bits0), _turned(bits1))
         self._c_outside = c_outside
@@ -56,20 +55,17 @@ class BitsData:
     def use(self, arithmetic: Arithmetic) -> None:
         """Compute messages and moves in this arithmetic from now on."""
         scale, outside = arithmetic.scale, arithmetic.down(self._c_outside)
-        self._fixed = arithmetic.dtype is np.int16
         # Whole numbers in float32, too: the types only tell the two kernels apart.
-        unit: Any = int if self._fixed else float
+        unit: Any = int if arithmetic.dtype is np.int16 else float
         self._cost: Any = (unit(2 * scale), unit(-64 * scale), unit(outside))
 
     def message(self, to: Plane, lam: Volume, out: Volume) -> None:
         """Send ``min [c - lam]`` over the sender's labels to the other plane."""
-        message = _native.message16 if self._fixed else _native.message32
-        message(*self._bits, self.window.as_tuple(), to, self._cost, lam, out)
+        self._backend.message(self._bits, self.window, self._cost, to=to, lam=lam, out=out)
 
     def costs(self, u: Labels, v: Labels) -> Costs:
         """Return the unrounded costs of a labeling, H×W."""
-        distances = np.empty(self.shape, np.int16)
-        _native.label_distances(*self._bits, self.window.as_tuple(), u, v, distances)
+        distances = self._backend.distances(self._bits, self.window, u, v)
         return np.where(distances < 0, self._c_outside, 2.0 * distances - 64.0)
 
     def relabel(
@@ -77,16 +73,17 @@ class BitsData:
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
         fields = self._bits if plane == "u" else self._turned
-        move = partial(_native.relabel, *fields)
-        _relabel(
-            move, self.window, self._cost, plane=plane, blocks=blocks, labels=(u, v), edges=edges
-        )
+        move = partial(self._backend.relabel, fields, cost=self._cost)
+        _relabel(move, self.window, plane=plane, blocks=blocks, labels=(u, v), edges=edges)
 
 
 class PhiData:
     """``c = -<phi0, phi1>``."""
 
-    def __init__(self, phi0: Phi, phi1: Phi, window: Window, c_outside: float) -> None:
+    def __init__(
+        self, phi0: Phi, phi1: Phi, window: Window, c_outside: float, backend: Backend = NATIVE
+    ) -> None:
+        self._backend = backend
         self._phi = (phi0, phi1)
         self._c_outside = c_outside
         self.window = window
@@ -110,19 +107,16 @@ class PhiData:
         # A float32 scalar product of m terms is off by less than (m + 2) 2^-24 times the product
         # of the norms, and subtracting lam rounds by less than a unit.
         terms = phi0.shape[2] + 2
-        self._margin = np.float32(np.ceil(terms * 2.0**-24 * self._product * self._scale) + 1)
+        self._margin = float(np.ceil(terms * 2.0**-24 * self._product * self._scale) + 1)
 
     def message(self, to: Plane, lam: Volume, out: Volume) -> None:
         """Send ``min [c - lam]`` over the sender's labels, rounded down, to the other plane."""
-        window = self.window.as_tuple()
-        _native.float_message(*self._scaled, window, to, self._outside, lam, out)
-        np.floor(out, out=out)
-        out -= self._margin
+        self._backend.message(self._scaled, self.window, self._outside, to=to, lam=lam, out=out)
+        self._backend.lower(out, self._margin)
 
     def costs(self, u: Labels, v: Labels) -> Costs:
         """Return the unrounded costs of a labeling, H×W."""
-        costs = np.empty(self.shape, np.float64)
-        _native.label_costs(*self._phi, self.window.as_tuple(), u, v, costs)
+        costs = self._backend.products(self._phi, self.window, u, v)
         costs[np.isnan(costs)] = self._c_outside
         return costs
 
@@ -131,9 +125,9 @@ class PhiData:
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
         fields = self._phi if plane == "u" else self._turned
-        move = partial(_native.relabel_phi, *fields)
         cost = (self._scale, self._outside)
-        _relabel(move, self.window, cost, plane=plane, blocks=blocks, labels=(u, v), edges=edges)
+        move = partial(self._backend.relabel, fields, cost=cost)
+        _relabel(move, self.window, plane=plane, blocks=blocks, labels=(u, v), edges=edges)
 
 
 _TURNED_BLOCKS: dict[Blocks, Blocks] = {"rows": "columns", "columns": "rows", "pixels": "pixels"}
@@ -147,7 +141,6 @@ def _turned(array: NDArray[Any]) -> NDArray[Any]:
 def _relabel(
     move: Callable[..., None],
     window: Window,
-    cost: Any,
     *,
     plane: Plane,
     blocks: Blocks,
@@ -156,12 +149,12 @@ def _relabel(
 ) -> None:
     """Move u; or v, by exchanging rows and columns of everything."""
     u, v = labels
-    right, down, reach = edges
     if plane == "u":
-        move(window.as_tuple(), cost, right, down, reach, blocks, v, u)
+        move(window, edges=edges, blocks=blocks, u=u, v=v)
         return
-    turned = (window.v0, window.dv, window.u0, window.du)
+    right, down, reach = edges
+    turned = Window(window.v0, window.dv, window.u0, window.du)
+    turned_edges = (_turned(down), _turned(right), reach)
     new = _turned(v)
-    lines = _TURNED_BLOCKS[blocks]
-    move(turned, cost, _turned(down), _turned(right), reach, lines, _turned(u), new)
+    move(turned, edges=turned_edges, blocks=_TURNED_BLOCKS[blocks], u=new, v=_turned(u))
     v[:] = new.T

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
-from hamflow import _native
 from hamflow._types import Labels, Volume
 from hamflow.crf.arithmetic import Arithmetic, reach
+from hamflow.crf.backend import NATIVE, Backend, Plane
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.data import DataTerm, Plane
+from hamflow.crf.data import DataTerm
 from hamflow.crf.model import Weights
 
 Axis = Literal["horizontal", "vertical"]
@@ -30,12 +28,15 @@ class PlaneDual:
         config: CrfConfig,
         arithmetic: Arithmetic,
         edges: dict[Axis, Volume],
+        *,
+        backend: Backend = NATIVE,
     ) -> None:
         volume = (*shape, count)
-        self.lam = np.zeros(volume, arithmetic.dtype)
-        self.slack = np.zeros(volume, arithmetic.dtype)
+        self._backend = backend
+        self.lam = backend.zeros(volume, arithmetic.dtype)
+        self.slack = backend.zeros(volume, arithmetic.dtype)
         # Of the axis of the last pass: see native/chains.inl for why one is enough.
-        self._hold = np.zeros(volume, arithmetic.dtype)
+        self._hold = backend.zeros(volume, arithmetic.dtype)
         self._arithmetic = arithmetic
         self.reach = reach(config, count)
         self.edges = edges
@@ -57,24 +58,22 @@ class PlaneDual:
     def run_pass(self, axis: Axis, *, final: bool) -> float:
         """Run one pass along all rows or columns; return the bound."""
         # The sweep turns round after every pair of passes.
-        units = _native.chain_pass(
+        units = self._backend.chain_pass(
             self.lam,
             self._hold,
             self.slack if final else None,
             self.edges[axis],
             self._shares[axis],
-            axis == "vertical",
-            self._passes // 2 % 2 == 1,
-            self.reach,
+            vertical=axis == "vertical",
+            reverse=self._passes // 2 % 2 == 1,
+            reach=self.reach,
         )
         self._passes += 1
         return float(units / self._arithmetic.scale)
 
     def labels(self, first: int) -> Labels:
         """Return the labels of least slack; ties go to the smallest displacement."""
-        labels = np.empty(self.slack.shape[:2], np.int16)
-        _native.best_labels(self.slack, first, labels)
-        return labels
+        return self._backend.best_labels(self.slack, first)
 
 
 def other(axis: Axis) -> Axis:
@@ -92,6 +91,8 @@ class Dual:
         arithmetic: Arithmetic,
         weights: tuple[Weights, Weights],
         initial_lam: Volume | None = None,
+        *,
+        backend: Backend = NATIVE,
     ) -> None:
         window = data.window
         self._data = data
@@ -99,13 +100,13 @@ class Dual:
         right, down = (arithmetic.edges(w, config) for w in weights)
         edges: dict[Axis, Volume] = {"horizontal": right, "vertical": down}
         self.planes: dict[Plane, PlaneDual] = {
-            "u": PlaneDual(data.shape, window.du, config, arithmetic, edges),
-            "v": PlaneDual(data.shape, window.dv, config, arithmetic, edges),
+            "u": PlaneDual(data.shape, window.du, config, arithmetic, edges, backend=backend),
+            "v": PlaneDual(data.shape, window.dv, config, arithmetic, edges, backend=backend),
         }
         self._start: Axis = "horizontal"
         # A plane that is never solved has to keep its zeros: nothing would account for others.
         if initial_lam is not None and min(window.du, window.dv) > 1:
-            self.planes["v"].lam[:] = initial_lam
+            backend.copy_from(self.planes["v"].lam, initial_lam)
 
     def iterate(self) -> float:
         """Run one outer iteration; return the bound."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hamflow import _native
 from hamflow._types import Labels, Volume
+from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
 from hamflow.crf.config import Rounding
-from hamflow.crf.data import Blocks, DataTerm, Plane
+from hamflow.crf.data import DataTerm
 from hamflow.crf.model import Costs, Weights, pairwise_energy
 
 
@@ -36,7 +36,10 @@ class Primal:
         rho: Costs,
         edges: dict[Plane, tuple[Volume, Volume, int]],
         rounding: Rounding,
+        *,
+        backend: Backend = NATIVE,
     ) -> None:
+        self._backend = backend
         self._data = data
         self._weights = weights
         self._rho = rho
@@ -80,10 +83,10 @@ class Primal:
     def _fused(self, first: Labeling, second: Labeling) -> Labeling:
         """Take along each row, then along each column, the best of both."""
         u, v, data = first.u.copy(), first.v.copy(), first.data.copy()
+        other = (second.u, second.v, second.data)
+        lines: Blocks
         for lines in ("rows", "columns"):
-            _native.fuse(
-                *self._weights, self._rho, lines, u, v, data, second.u, second.v, second.data
-            )
+            self._backend.fuse(self._weights, self._rho, lines, (u, v, data), other)
         return min(self._evaluated(u, v, data), first, key=lambda labeling: labeling.energy)
 
     def spread(self) -> float:

@@ -12,14 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow._types import Bits, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
+from hamflow.crf.backend import Backend, Plane, load_backend
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.data import BitsData, DataTerm, PhiData, Plane
+from hamflow.crf.data import BitsData, DataTerm, PhiData
 from hamflow.crf.dual import Dual
 from hamflow.crf.model import edge_weights, rho
 from hamflow.crf.rounding import Primal
 from hamflow.errors import InputError
 from hamflow.matching._arrays import check_bits, check_phi, check_volume
-from hamflow.window import Window, WindowLike
+from hamflow.window import Window, WindowLike, kernel_window
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,8 @@ def solve(
     """
     start = time.perf_counter()
     config = CrfConfig() if config is None else config
-    data = _data_term((bits0, bits1), (phi0, phi1), Window.of(window), config)
+    backend = load_backend(config.backend)
+    data = _data_term((bits0, bits1), (phi0, phi1), kernel_window(window), config, backend)
     weights = edge_weights(image, config.alpha)
     if weights[0].shape != data.shape:
         raise InputError(
@@ -161,10 +163,9 @@ def solve(
     floats = isinstance(data, PhiData)
     arithmetic = Arithmetic.choose(config, data.largest, floats=floats)
     data.use(arithmetic)
-    dual = Dual(
-        data, config, arithmetic, weights, _checked_lam(initial_lam, data, config, arithmetic)
-    )
-    primal = _primal(data, dual, weights, config)
+    start_lam = _checked_lam(initial_lam, data, config, arithmetic)
+    dual = Dual(data, config, arithmetic, weights, start_lam, backend=backend)
+    primal = _primal(data, dual, weights, config, backend)
     if initial_labels is not None:
         primal.best = primal.labeling(*_checked_labels(initial_labels, data))
 
@@ -195,9 +196,9 @@ def solve(
         bound=bound,
         gap=step.gap,
         history=tuple(history),
-        slack_u=dual.planes["u"].slack,
-        slack_v=dual.planes["v"].slack,
-        lam_v=dual.planes["v"].lam,
+        slack_u=backend.to_numpy(dual.planes["u"].slack),
+        slack_v=backend.to_numpy(dual.planes["v"].slack),
+        lam_v=backend.to_numpy(dual.planes["v"].lam),
         scale=arithmetic.scale,
         window=window,
     )
@@ -208,21 +209,24 @@ def _data_term(
     phi: tuple[Phi | None, Phi | None],
     window: Window,
     config: CrfConfig,
+    backend: Backend,
 ) -> DataTerm:
     if all(b is not None for b in bits) and all(p is None for p in phi):
-        return BitsData(*check_bits(*bits), window, config.c_outside)
+        return BitsData(*check_bits(*bits), window, config.c_outside, backend)
     if all(p is not None for p in phi) and all(b is None for b in bits):
-        return PhiData(*check_phi(*phi), window, config.c_outside)
+        return PhiData(*check_phi(*phi), window, config.c_outside, backend)
     raise InputError("solve needs either bits0 and bits1, or phi0 and phi1.")
 
 
-def _primal(data: DataTerm, dual: Dual, weights: Any, config: CrfConfig) -> Primal:
+def _primal(
+    data: DataTerm, dual: Dual, weights: Any, config: CrfConfig, backend: Backend
+) -> Primal:
     edges: dict[Plane, tuple[Volume, Volume, int]] = {
         name: (plane.edges["horizontal"], plane.edges["vertical"], plane.reach)
         for name, plane in dual.planes.items()
     }
     values = rho(config, max(data.window.du, data.window.dv))
-    return Primal(data, weights, values, edges, config.rounding)
+    return Primal(data, weights, values, edges, config.rounding, backend=backend)
 
 
 def _checked_lam(

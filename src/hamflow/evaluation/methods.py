@@ -230,7 +230,7 @@ def _preset(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate], d
         return Estimate(result.flow, result.occlusion, result.confidence, result.gap)
 
     settings = {
-        "estimator": asdict(estimator.config) | {"model": _identity(estimator.config.model)},
+        "estimator": estimator.config.tables() | {"model": _identity(estimator.config.model)},
         "window": None if estimator.window is None else list(estimator.window.as_tuple()),
     }
     return run, settings

@@ -36,11 +36,11 @@ IMAGE_SUFFIXES = (
 
 
 class FrameImage(NamedTuple):
-    """One frame: its number from 0, its name, and its pixels, (H, W, 3) of uint8 or uint16."""
+    """One frame: its number from 0, its name, and its pixels, (H, W, 3)."""
 
     position: int  # not "index", which is a method of tuples
     name: str
-    image: Pixels
+    image: Pixels | NDArray[np.float32]  # files give uint8 or uint16
 
 
 class Pass(ABC):

@@ -24,7 +24,7 @@ from hamflow.matching._arrays import (
     check_phi,
     check_volume,
 )
-from hamflow.window import Window, WindowLike
+from hamflow.window import Window, WindowLike, kernel_window
 
 Receiver = Literal["u", "v"]
 
@@ -79,7 +79,7 @@ def message(
         about 1e-5 · step, and to float32's precision of `lam`.
     """
     first, second = check_bits(bits0, bits1)
-    win = Window.of(window)
+    win = kernel_window(window)
     costs = HammingCost() if cost is None else cost
     dtype = np.int16 if getattr(lam, "dtype", None) == np.int16 else np.float32
     offsets, out = _volumes(first.shape, win, lam, to, dtype)
@@ -132,7 +132,7 @@ def float_message(
         Cost of a target outside of the image.
     """
     first, second = check_phi(phi0, phi1)
-    win = Window.of(window)
+    win = kernel_window(window)
     offsets, out = _volumes(first.shape, win, lam, to, np.float32)
     check_finite(offsets, "lam")
     _native.float_message(first, second, win.as_tuple(), to, check_cost(outside), offsets, out)

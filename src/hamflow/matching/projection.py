@@ -25,7 +25,7 @@ from hamflow.matching._arrays import (
     check_phi,
     check_volume,
 )
-from hamflow.window import Window, WindowLike
+from hamflow.window import Window, WindowLike, kernel_window
 
 CHANCE_LEVEL = 32
 """Hamming distance that two unrelated 64-bit descriptors have on average."""
@@ -169,7 +169,7 @@ def min_projection(
     array([-3.,  2.], dtype=float32)
     """
     first, second = check_bits(bits0, bits1)
-    win = Window.of(window)
+    win = kernel_window(window)
     distance = check_distance(outside)
     cu, cv = _volumes(first.shape, win, np.uint8)
     v_hat, u_hat = _volumes(first.shape, win, np.int16) if argmins else (None, None)
@@ -199,7 +199,7 @@ def float_min_projection(
         Also return the inner argmins, which the backward pass needs.
     """
     first, second = check_phi(phi0, phi1)
-    win = Window.of(window)
+    win = kernel_window(window)
     cost = check_cost(outside)
     cu, cv = _volumes(first.shape, win, np.float32)
     v_hat, u_hat = _volumes(first.shape, win, np.int16) if argmins else (None, None)
@@ -230,7 +230,7 @@ def hybrid_min_projection(
         window: all u at the given v, and all v at the given u. Learning starts with the true one.
     """
     first, second = check_phi(phi0, phi1)
-    win = Window.of(window)
+    win = kernel_window(window)
     cost = check_cost(outside)
     bits0, bits1 = pack_bits(first), pack_bits(second)
     v_hat, u_hat = _volumes(first.shape, win, np.int16)

@@ -1,25 +1,31 @@
 """From matches in whole pixels to a flow one can use.
 
-Matches that both directions agree on are kept (`consistent`), what is between them is filled with
-piecewise affine motion that stops at image edges (`fill`), and a variational model takes all of it
-to fractions of a pixel (`refine`). `occluded` and `confidence` say what the result is worth.
+The stages behind the search, in the order of the data: the forward-backward `check`,
+the completion of what failed it (`AffineCompletion`), the subpixel refinement
+(`VariationalRefinement`), and the assessment of the result (`occluded`, `confidence`).
 """
 
 from __future__ import annotations
 
-from hamflow.refinement.confidence import confidence
-from hamflow.refinement.consistency import consistent, disagreement, occluded
-from hamflow.refinement.filling import FillConfig, fill
-from hamflow.refinement.variational import VariationalConfig, features, refine
+from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
+from hamflow.refinement.confidence import confidence, evidence
+from hamflow.refinement.consistency import check, consistent, disagreement, occluded
+from hamflow.refinement.pyramid import Upsampling, coarse_to_fine
+from hamflow.refinement.variational import VariationalRefinement, features, refine
 
 __all__ = [
-    "FillConfig",
-    "VariationalConfig",
+    "AffineCompletion",
+    "NoCompletion",
+    "Upsampling",
+    "VariationalRefinement",
+    "check",
+    "coarse_to_fine",
+    "complete",
     "confidence",
     "consistent",
     "disagreement",
+    "evidence",
     "features",
-    "fill",
     "occluded",
     "refine",
 ]

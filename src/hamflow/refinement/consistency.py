@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hamflow._check import as_flow
+from hamflow._types import Mask
 from hamflow.errors import InputError
 from hamflow.flow import warp
 
@@ -42,6 +44,21 @@ def consistent(flow: Flow, backward: Flow, tolerance: float = 1.0) -> NDArray[np
     return agree
 
 
+def check(flows: Sequence[Flow]) -> list[Mask]:
+    """Return where each direction can be trusted: where the forward-backward check is passed.
+
+    Parameters
+    ----------
+    flows : sequence of (H, W, 2) array
+        The flow in whole pixels, forward and backward. With one direction alone there is nothing
+        to compare, and all of it is trusted.
+    """
+    if len(flows) == 1:
+        return [np.ones(flows[0].shape[:2], np.bool_)]
+    forward, backward = flows
+    return [consistent(forward, backward), consistent(backward, forward)]
+
+
 def occluded(flow: Flow, backward: Flow) -> NDArray[np.bool_]:
     """Return which pixels of the first image are not to be seen in the second.
 
@@ -58,9 +75,9 @@ def occluded(flow: Flow, backward: Flow) -> NDArray[np.bool_]:
     -------
     (H, W) array of bool
     """
-    there, fetched, inside = _there_and_back(flow, backward)
-    distance = _distance(there, fetched, inside)
-    lengths = np.square(there).sum(axis=2) + np.square(fetched).sum(axis=2)
+    there, returned, inside = _there_and_back(flow, backward)
+    distance = _distance(there, returned, inside)
+    lengths = np.square(there).sum(axis=2) + np.square(returned).sum(axis=2)
     # Unknown flow compares with nothing.
     visible: NDArray[np.bool_] = np.square(distance) <= _RELATIVE * lengths + _ABSOLUTE
     return ~(visible & inside)
@@ -84,8 +101,8 @@ def _there_and_back(flow: Flow, backward: Flow) -> tuple[Flow, Flow, NDArray[np.
     return there, *warp(back, target, return_mask=True)
 
 
-def _distance(there: Flow, fetched: Flow, inside: NDArray[np.bool_]) -> NDArray[np.float32]:
-    apart = there + fetched
+def _distance(there: Flow, returned: Flow, inside: NDArray[np.bool_]) -> NDArray[np.float32]:
+    apart = there + returned
     distance: NDArray[np.float32] = np.hypot(apart[..., 0], apart[..., 1]).astype(np.float32)
     distance[~inside] = np.inf
     return distance

@@ -1,26 +1,26 @@
-"""Flow to fractions of a pixel by a variational model."""
+"""Subpixel refinement by a variational model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
-from hamflow._types import Flow, Image
+from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import DERIVATIVE, contrasts, filtered, gaussian
+from hamflow.refinement.pyramid import coarse_to_fine
 
 _COLORS = 3
 _CHANNELS = 8
 
 
 @dataclass(frozen=True)
-class VariationalConfig:
-    """Parameters of :func:`refine`.
+class VariationalRefinement:
+    """The variational refinement and its parameters; see :func:`refine`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class VariationalConfig:
     blur : float
         Standard deviation, in pixels, of the smoothing of both images.
     warps : int
-        How often the second image is fetched back by the flow found so far.
+        How often the second image is warped by the flow found so far.
     inner : int
         Iterations of the robust weights for each of these.
     sweeps : int
@@ -57,6 +57,7 @@ class VariationalConfig:
     inner: int = 2
     sweeps: int = 15
     omega: float = 1.8
+    method: ClassVar[str] = "variational"
 
     def __post_init__(self) -> None:
         # Ranges in which squares and quotients stay well within float32.
@@ -80,14 +81,25 @@ class VariationalConfig:
         if not 0 < self.omega < 2:
             raise InputError(f"omega must be between 0 and 2, not {self.omega!r}.")
 
+    def __call__(
+        self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
+    ) -> Flow:
+        """Take the flow of one direction from the matching scale to the full size."""
+
+        def refine_at(finer: int, start: Flow, weight: Field) -> Flow:
+            first, second = (features_of(frame, finer, self.blur) for frame in frames)
+            return refine(first, second, start, weight, config=self)
+
+        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at)
+
 
 def refine(
     features0: Image,
     features1: Image,
     flow: Flow,
-    weight: NDArray[np.float32],
+    weight: Field,
     *,
-    config: VariationalConfig | None = None,
+    config: VariationalRefinement | None = None,
 ) -> Flow:
     """Minimize a variational energy, starting from a flow that is right to a pixel or two.
 
@@ -102,7 +114,7 @@ def refine(
         Where to start.
     weight : (H, W) array of float32
         Of the data term, from 0 to 1; 0 where a pixel has no partner.
-    config : VariationalConfig, optional
+    config : VariationalRefinement, optional
         Parameters.
 
     Returns
@@ -119,7 +131,7 @@ def refine(
     .. [1] T. Brox, A. Bruhn, N. Papenberg, J. Weickert: High accuracy optical flow estimation based
        on a theory for warping. ECCV 2004.
     """
-    config = config or VariationalConfig()
+    config = config or VariationalRefinement()
     _check_shapes(features0, features1, flow, weight)
     right, down = (
         np.exp(np.float32(-config.kappa) * c) for c in contrasts(features0[..., :_COLORS])
@@ -177,3 +189,8 @@ def features(image: Image, blur: float) -> Image:
             channels[..., channel] = filtered(plane, DERIVATIVE, axis)
             channel += 1
     return channels
+
+
+def features_of(frame: FrameLike, scale: int, blur: float) -> Image:
+    """Return the features of a frame at a scale; they are computed once per frame."""
+    return frame.kept(("features", scale, blur), lambda: features(frame.at(scale), blur))

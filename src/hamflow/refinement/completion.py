@@ -1,23 +1,23 @@
-"""Piecewise affine interpolation of matches that stops at image edges."""
+"""Completion: piecewise affine interpolation of matches that stops at image edges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
-from hamflow._types import Flow, Mask
+from hamflow._types import Field, Flow, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import contrasts, gaussian
 
 
 @dataclass(frozen=True)
-class FillConfig:
-    """Parameters of :func:`fill`.
+class AffineCompletion:
+    """The piecewise affine completion and its parameters; see :func:`complete`.
 
     Parameters
     ----------
@@ -48,6 +48,7 @@ class FillConfig:
     tolerance: float = 1.25
     rounds: int = 10
     blur: float = 1.0
+    method: ClassVar[str] = "affine"
 
     def __post_init__(self) -> None:
         for name, least, most in (
@@ -67,10 +68,25 @@ class FillConfig:
         if not 0 <= self.blur <= 20:
             raise InputError(f"blur must be from 0 to 20 pixels, not {self.blur!r}.")
 
+    def __call__(self, image: Image, flow: Flow, trusted: Mask) -> tuple[Flow, Field]:
+        """Return the completed flow, and the distance of each pixel to the nearest match."""
+        return complete(image, flow, trusted, self)
 
-def fill(
-    image: NDArray[np.float32], flow: Flow, trusted: Mask, config: FillConfig | None = None
-) -> tuple[Flow, NDArray[np.float32]]:
+
+@dataclass(frozen=True)
+class NoCompletion:
+    """The completion that leaves the flow as it was matched."""
+
+    method: ClassVar[str] = "none"
+
+    def __call__(self, image: Image, flow: Flow, trusted: Mask) -> tuple[Flow, Field]:
+        """Return the flow, and 0 for every distance."""
+        return flow, np.zeros(flow.shape[:2], np.float32)
+
+
+def complete(
+    image: Image, flow: Flow, trusted: Mask, config: AffineCompletion | None = None
+) -> tuple[Flow, Field]:
     """Continue trusted matches over the whole image by planar motion.
 
     Every pixel takes the affine motion of the match that is nearest to it along paths that avoid
@@ -86,12 +102,12 @@ def fill(
         Flow, in whole pixels or not; NaN where it is unknown.
     trusted : (H, W) array of bool
         Where it can be relied on. If that is nowhere, all of it is taken.
-    config : FillConfig, optional
+    config : AffineCompletion, optional
         Parameters.
 
     Returns
     -------
-    filled : (H, W, 2) array of float32
+    completed : (H, W, 2) array of float32
     distance : (H, W) array of float32
         Length of the path to the nearest match.
 
@@ -102,7 +118,7 @@ def fill(
     .. [2] Y. Hu, Y. Li, R. Song: Robust interpolation of correspondences for large displacement
        optical flow. CVPR 2017.
     """
-    config = config or FillConfig()
+    config = config or AffineCompletion()
     height, width = image.shape[:2]
     if flow.shape != (height, width, 2) or trusted.shape != (height, width):
         raise InputError(
@@ -113,11 +129,11 @@ def fill(
         raise InputError("image must be finite.")
     known = np.asarray(np.isfinite(flow).all(axis=2))
     if not known.any():
-        raise InputError("flow is unknown everywhere; there is nothing to fill from.")
+        raise InputError("flow is unknown everywhere; there is nothing to complete it from.")
     matches = _matches(flow, _trusted(trusted & known, known, config.smallest), config.cell)
     # Sums over channels, as if there were always three of them.
     right, down = (np.float32(config.step) + 3 * c for c in contrasts(gaussian(image, config.blur)))
-    filled = np.empty((height, width, 2), np.float32)
+    completed = np.empty((height, width, 2), np.float32)
     distance = np.empty((height, width), np.float32)
     how = (config.neighbors, config.reach, config.tolerance, config.rounds)
     _native.interpolate(
@@ -128,10 +144,10 @@ def fill(
         matches.flow,
         matches.trust,
         how,
-        filled,
+        completed,
         distance,
     )
-    return filled, distance
+    return completed, distance
 
 
 def _trusted(mask: Mask, known: Mask, smallest: int) -> Mask:

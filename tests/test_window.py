@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from hamflow import InputError, Window
-from hamflow.window import MAX_DISPLACEMENT, MAX_LABELS
+from hamflow.matching import min_projection
+from hamflow.window import MAX_DISPLACEMENT, MAX_LABELS, kernel_window
 
 
 def test_square() -> None:
@@ -78,9 +79,9 @@ def test_parts_that_are_not_whole(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["du", "dv"])
-@pytest.mark.parametrize("count", [0, -1, MAX_LABELS + 1, 10**30])
+@pytest.mark.parametrize("count", [0, -1, MAX_DISPLACEMENT + 1, 10**30])
 def test_bad_counts(name: str, count: int) -> None:
-    with pytest.raises(InputError, match=f"The window's {name} must be from 1 to 4096, not"):
+    with pytest.raises(InputError, match=f"The window's {name} must be from 1 to 16777216, not"):
         Window(**({"u0": 0, "du": 1, "v0": 0, "dv": 1} | {name: count}))
 
 
@@ -89,3 +90,23 @@ def test_bad_counts(name: str, count: int) -> None:
 def test_too_far(name: str, first: int) -> None:
     with pytest.raises(InputError, match=f"The window's {name} must be within"):
         Window(**({"u0": 0, "du": 1, "v0": 0, "dv": 1} | {name: first}))
+
+
+def test_more_labels_than_the_kernels_have() -> None:
+    """Windows are in pixels of the image, and searched at a coarser scale: they may be large."""
+    assert kernel_window((0, MAX_LABELS, 0, 1)) == Window(0, MAX_LABELS, 0, 1)
+    large = Window(-5000, 10001, 0, 1)
+    assert large.reduced(4).du == 2501
+    bits = np.zeros((2, 3), np.uint64)
+    with pytest.raises(InputError, match=r"The window's du is 10001, but at most 4096 .*\."):
+        min_projection(bits, bits, large)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 8])
+def test_a_window_comes_back_from_a_scale(scale: int) -> None:
+    small = Window(-3, 8, 2, 5)
+    full = small.enlarged(scale)
+    assert full.reduced(scale) == small
+    # The first and the last displacement of each component.
+    assert (full.u0, full.u0 + full.du - 1) == (-3 * scale, 4 * scale)
+    assert (full.v0, full.v0 + full.dv - 1) == (2 * scale, 6 * scale)

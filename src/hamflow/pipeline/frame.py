@@ -3,78 +3,84 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image as PillowImage
 
 from hamflow._scale import reduced
-from hamflow._types import ImageLike
+from hamflow._types import Bits, Image, ImageLike
 from hamflow.descriptors.model import Model, checked_image
 from hamflow.errors import InputError
 from hamflow.io import read_image
-from hamflow.refinement.variational import features
+
+T = TypeVar("T")
 
 
 class Frame:
-    """An image at several scales, with its descriptors and features, each made when asked for.
+    """An image at several scales, with its descriptors; each is computed when first asked for.
+
+    `hamflow.Estimator.frame` makes it. A frame that is part of several pairs (in a video, of two)
+    is prepared only once.
 
     Parameters
     ----------
     image : array_like, PIL image or path
         (H, W), (H, W, 1), (H, W, 3) or (H, W, 4); uint8, uint16, or floating point in 0..1.
-    model : Model
+    descriptor : Model
         What describes its pixels.
     name : str
         What error messages call it.
     """
 
-    def __init__(self, image: ImageLike, model: Model, name: str = "image") -> None:
+    def __init__(self, image: ImageLike, descriptor: Model, name: str = "image") -> None:
         self.pixels = as_pixels(image, name)
-        self._model = model
-        self._scaled: dict[int, NDArray[np.float32]] = {1: self.pixels}
-        self._bits: dict[int, NDArray[np.uint64]] = {}
-        self._features: dict[tuple[int, float], NDArray[np.float32]] = {}
+        self._descriptor = descriptor
+        self._kept: dict[Hashable, Any] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
         """Height and width."""
         return self.pixels.shape[0], self.pixels.shape[1]
 
-    def at(self, factor: int) -> NDArray[np.float32]:
+    def at(self, scale: int) -> Image:
         """Return the image reduced by a whole factor; sides are rounded up."""
-        if factor not in self._scaled:
-            height, width = self.shape
-            # Incomplete boxes are completed by the outermost pixels.
-            padding = ((0, -height % factor), (0, -width % factor), (0, 0))
-            self._scaled[factor] = reduced(np.pad(self.pixels, padding, mode="edge"), factor)
-        return self._scaled[factor]
+        return self.pixels if scale == 1 else self.kept(("image", scale), lambda: self._at(scale))
 
-    def bits(self, factor: int) -> NDArray[np.uint64]:
+    def bits(self, scale: int) -> Bits:
         """Return the descriptors of the reduced image."""
-        if factor not in self._bits:
-            self._bits[factor] = self._model.bits(self.at(factor))
-        return self._bits[factor]
+        return self.kept(("bits", scale), lambda: self._descriptor.bits(self.at(scale)))
 
-    def features(self, factor: int, blur: float) -> NDArray[np.float32]:
-        """Return what the refinement compares, at the reduced size."""
-        if (factor, blur) not in self._features:
-            self._features[factor, blur] = features(self.at(factor), blur)
-        return self._features[factor, blur]
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned when it was first called for this key.
+
+        With this, a later stage keeps what it computes from this frame alone.
+        """
+        if key not in self._kept:
+            self._kept[key] = make()
+        value: T = self._kept[key]
+        return value
+
+    def _at(self, scale: int) -> Image:
+        height, width = self.shape
+        # Incomplete boxes are completed by the outermost pixels.
+        padding = ((0, -height % scale), (0, -width % scale), (0, 0))
+        return reduced(np.pad(self.pixels, padding, mode="edge"), scale)
 
 
-def as_pixels(image: ImageLike, name: str = "image") -> NDArray[np.float32]:
+def as_pixels(image: ImageLike, name: str = "image") -> Image:
     """Return any image as (H, W, 3) float32 in 0..1."""
     if isinstance(image, str | os.PathLike):
         array: NDArray[Any] = read_image(image)
-    elif isinstance(image, Image.Image) and not image.mode.startswith(("1", "I", "F")):
+    elif isinstance(image, PillowImage.Image) and not image.mode.startswith(("1", "I", "F")):
         array = np.asarray(image.convert("RGB"))  # palettes, CMYK, gray with alpha
     else:
         array = np.asarray(image)
     if array.ndim == 3 and array.shape[2] in (1, 4):
         array = array[:, :, 0] if array.shape[2] == 1 else array[:, :, :3]
-    if isinstance(image, Image.Image) and image.mode.startswith("I"):
+    if isinstance(image, PillowImage.Image) and image.mode.startswith("I"):
         # Pillow's modes for 16 bits; int32 holds them, too.
         if array.min() < 0 or array.max() > 65535:
             raise InputError(f"{name} must have values from 0 to 65535.")

@@ -1,0 +1,213 @@
+"""Where the solver computes: all its operations in one object, which can be replaced.
+
+The dual solver, the messages and the moves (`dual`, `data`, `rounding`) hold volumes that a backend
+made and hand them back to it; they never compute with them themselves.
+"""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
+from hamflow import _native
+from hamflow._types import Labels, Volume
+from hamflow.errors import InputError
+from hamflow.window import Window
+
+Plane = Literal["u", "v"]
+Blocks = Literal["rows", "columns", "pixels"]
+Fields = tuple[NDArray[Any], NDArray[Any]]
+"""The descriptors of both images: bits (H, W) uint64, or floats (H, W, m) float32."""
+Costs = NDArray[np.float64]
+
+
+class Backend(Protocol):
+    """The operations of the solver.
+
+    Volumes are of the backend's own kind: `zeros` makes them, `to_numpy` brings them back. All
+    other arrays are numpy's. Every operation is exact, as `hamflow.crf.arithmetic` explains, so
+    backends agree to the bit.
+    """
+
+    def zeros(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
+        """Return a volume of zeros."""
+
+    def copy_from(self, volume: Volume, values: NDArray[Any]) -> None:
+        """Set a volume to the values of an array."""
+
+    def to_numpy(self, volume: Volume) -> NDArray[Any]:
+        """Return a volume as an array."""
+
+    def message(
+        self, fields: Fields, window: Window, cost: Any, *, to: Plane, lam: Volume, out: Volume
+    ) -> None:
+        """Write ``min [c - lam]`` over the sender's labels to `out` (eq. 8 of the paper).
+
+        `cost` is (step, base, outside) for bits and the cost outside of the image for floats.
+        """
+
+    def lower(self, volume: Volume, margin: float) -> None:
+        """Round a float volume down, in place, and subtract a margin."""
+
+    def chain_pass(
+        self,
+        lam: Volume,
+        hold: Volume,
+        slack: Volume | None,
+        edges: NDArray[Any],
+        shares: NDArray[Any] | None,
+        *,
+        vertical: bool,
+        reverse: bool,
+        reach: int,
+    ) -> float:
+        """Run one pass of the dual solver over all rows or columns; return the bound in units."""
+
+    def best_labels(self, slack: Volume, first: int) -> Labels:
+        """Return the labels of least slack; ties go to the smallest displacement."""
+
+    def distances(self, fields: Fields, window: Window, u: Labels, v: Labels) -> NDArray[np.int16]:
+        """Return the Hamming distances of a labeling, -1 where it leaves the image."""
+
+    def products(self, fields: Fields, window: Window, u: Labels, v: Labels) -> Costs:
+        """Return -<phi0, phi1> of a labeling, NaN where it leaves the image."""
+
+    def relabel(
+        self,
+        fields: Fields,
+        window: Window,
+        cost: Any,
+        *,
+        edges: tuple[NDArray[Any], NDArray[Any], int],
+        blocks: Blocks,
+        v: Labels,
+        u: Labels,
+    ) -> None:
+        """Give every other row, column or pixel of the plane u its best labels, then the others."""
+
+    def fuse(
+        self,
+        weights: tuple[NDArray[np.float32], NDArray[np.float32]],
+        rho: Costs,
+        blocks: Blocks,
+        labeling: tuple[Labels, Labels, Costs],
+        other: tuple[Labels, Labels, Costs],
+    ) -> None:
+        """Take over from `other`, along each row or column, what lowers the energy."""
+
+
+class NativeBackend:
+    """The compiled kernels of this machine's CPU, on numpy arrays."""
+
+    def zeros(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
+        """Return a volume of zeros."""
+        return np.zeros(shape, dtype)
+
+    def copy_from(self, volume: Volume, values: NDArray[Any]) -> None:
+        """Set a volume to the values of an array."""
+        volume[:] = values
+
+    def to_numpy(self, volume: Volume) -> NDArray[Any]:
+        """Return the volume itself, which is an array."""
+        return volume
+
+    def message(
+        self, fields: Fields, window: Window, cost: Any, *, to: Plane, lam: Volume, out: Volume
+    ) -> None:
+        """Write ``min [c - lam]`` over the sender's labels to `out`."""
+        if fields[0].dtype == np.float32:
+            send: Any = _native.float_message
+        else:
+            send = _native.message16 if out.dtype == np.int16 else _native.message32
+        send(*fields, window.as_tuple(), to, cost, lam, out)
+
+    def lower(self, volume: Volume, margin: float) -> None:
+        """Round a float volume down, in place, and subtract a margin."""
+        np.floor(volume, out=volume)
+        volume -= np.float32(margin)
+
+    def chain_pass(
+        self,
+        lam: Volume,
+        hold: Volume,
+        slack: Volume | None,
+        edges: NDArray[Any],
+        shares: NDArray[Any] | None,
+        *,
+        vertical: bool,
+        reverse: bool,
+        reach: int,
+    ) -> float:
+        """Run one pass of the dual solver over all rows or columns; return the bound in units."""
+        run: Any = _native.chain_pass
+        return float(run(lam, hold, slack, edges, shares, vertical, reverse, reach))
+
+    def best_labels(self, slack: Volume, first: int) -> Labels:
+        """Return the labels of least slack; ties go to the smallest displacement."""
+        labels = np.empty(slack.shape[:2], np.int16)
+        _native.best_labels(slack, first, labels)
+        return labels
+
+    def distances(self, fields: Fields, window: Window, u: Labels, v: Labels) -> NDArray[np.int16]:
+        """Return the Hamming distances of a labeling, -1 where it leaves the image."""
+        distances = np.empty(u.shape, np.int16)
+        _native.label_distances(*fields, window.as_tuple(), u, v, distances)
+        return distances
+
+    def products(self, fields: Fields, window: Window, u: Labels, v: Labels) -> Costs:
+        """Return -<phi0, phi1> of a labeling, NaN where it leaves the image."""
+        costs = np.empty(u.shape, np.float64)
+        _native.label_costs(*fields, window.as_tuple(), u, v, costs)
+        return costs
+
+    def relabel(
+        self,
+        fields: Fields,
+        window: Window,
+        cost: Any,
+        *,
+        edges: tuple[NDArray[Any], NDArray[Any], int],
+        blocks: Blocks,
+        v: Labels,
+        u: Labels,
+    ) -> None:
+        """Give every other row, column or pixel of the plane u its best labels, then the others."""
+        floats = fields[0].dtype == np.float32
+        move: Any = _native.relabel_phi if floats else _native.relabel
+        move(*fields, window.as_tuple(), cost, *edges, blocks, v, u)
+
+    def fuse(
+        self,
+        weights: tuple[NDArray[np.float32], NDArray[np.float32]],
+        rho: Costs,
+        blocks: Blocks,
+        labeling: tuple[Labels, Labels, Costs],
+        other: tuple[Labels, Labels, Costs],
+    ) -> None:
+        """Take over from `other`, along each row or column, what lowers the energy."""
+        u, v, data = labeling
+        _native.fuse(*weights, rho, blocks, u, v, data, other[0], other[1], other[2])
+
+
+NATIVE = NativeBackend()
+
+BACKENDS: dict[str, str] = {"native": "hamflow.crf.backend:NativeBackend"}
+"""What `CrfConfig.backend` can name: a module and a class that is made without arguments."""
+
+
+def load_backend(name: str) -> Backend:
+    """Return the backend of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if name not in BACKENDS:
+        raise InputError(f"backend must be one of {', '.join(BACKENDS)}, not {name!r}.")
+    backend: Backend = resolve_name(BACKENDS[name])()
+    return backend

@@ -1,0 +1,42 @@
+"""The joint model as a stage of the estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from hamflow._types import Bits, Image, Labels
+from hamflow.crf.config import CrfConfig
+from hamflow.crf.solver import CrfResult, solve
+from hamflow.window import Window
+
+
+@dataclass(frozen=True)
+class JointModel(CrfConfig):
+    """The matcher of the paper: a CRF over u and v; parameters as for `hamflow.crf.CrfConfig`."""
+
+    method: ClassVar[str] = "joint"
+
+    def __call__(
+        self,
+        bits: tuple[Bits, Bits],
+        image: Image,
+        window: Window,
+        initial_labels: tuple[Labels, Labels] | None = None,
+    ) -> CrfResult:
+        """Match two images by their descriptors; see `hamflow.crf.solve`."""
+        return solve(
+            bits0=bits[0],
+            bits1=bits[1],
+            image=image,
+            window=window,
+            config=self,
+            initial_labels=initial_labels,
+        )
+
+    def warm_started(self) -> JointModel:
+        """Return the model for a pair that begins with the labels of the pair before.
+
+        Motion goes on, so one outer iteration less is enough.
+        """
+        return replace(self, outer=max(1, self.outer - 1))

@@ -1,0 +1,51 @@
+"""The local model as a stage of the estimator: winner takes all (WTA)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hamflow._types import Bits, Flow, Image, Labels
+from hamflow.matching.projection import CHANCE_LEVEL, min_projection
+from hamflow.window import Window
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMatch:
+    """A winner-takes-all flow: it has no energy, and nothing bounds it."""
+
+    flow: Flow
+    window: Window
+    energy: None = None
+    bound: None = None
+    gap: None = None
+    history: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """The matcher that decides for each pixel alone (eq. 4 of the paper).
+
+    Parameters
+    ----------
+    outside : int
+        Hamming distance of a target outside of the image; 32 is that of a match by chance.
+    """
+
+    outside: int = CHANCE_LEVEL
+    method: ClassVar[str] = "local"
+
+    def __call__(
+        self,
+        bits: tuple[Bits, Bits],
+        image: Image,
+        window: Window,
+        initial_labels: tuple[Labels, Labels] | None = None,
+    ) -> LocalMatch:
+        """Match two images by their descriptors; image and initial labels do not matter."""
+        projection = min_projection(*bits, window, outside=self.outside)
+        return LocalMatch(projection.wta(), window)
+
+    def warm_started(self) -> LocalModel:
+        """Return the model itself."""
+        return self

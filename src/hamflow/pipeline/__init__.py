@@ -1,0 +1,1 @@
+"""How the stages follow each other: frames, scales and windows, the search, videos."""

@@ -1,0 +1,104 @@
+"""What the search has found, and what the check and the completion made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hamflow._types import Field, Flow, Mask
+from hamflow.stages import Match
+from hamflow.window import Window
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What the matcher knows about its result; its volumes are too large to keep."""
+
+    energy: float | None
+    bound: float | None
+    gap: float | None
+    window: Window
+    history: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, match: Match) -> Certificate:
+        """Keep what is small."""
+        return cls(match.energy, match.bound, match.gap, match.window, tuple(match.history))
+
+
+class Found(NamedTuple):
+    """What the matcher found in one direction: the flow, and what it knows about it."""
+
+    flow: Flow
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class DirectedMatches:
+    """The matches of one direction, at the matching scale and in its pixels.
+
+    Attributes
+    ----------
+    flow : (H, W, 2) array of float32
+        As the matcher found it, in whole pixels.
+    trusted : (H, W) array of bool
+        Where it passed the forward-backward check.
+    completed : (H, W, 2) array of float32
+        The flow after the completion.
+    distance : (H, W) array of float32
+        How far each pixel is from the nearest trusted match; see `hamflow.refinement.complete`.
+    certificate : Certificate
+        Energy, bound, window and history.
+    """
+
+    flow: Flow
+    trusted: Mask
+    completed: Flow
+    distance: Field
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """The matches of a pair of frames: what the next pair of a video starts from.
+
+    Attributes
+    ----------
+    directions : tuple of DirectedMatches
+        Forward, and backward if both directions were matched.
+    scale : int
+        By what factor the images were reduced.
+    full_share : float
+        Largest share of trusted pixels since the whole window was last searched, in a video.
+    trusted_share : float
+        Share of trusted pixels, mean over the directions.
+    """
+
+    directions: tuple[DirectedMatches, ...]
+    scale: int
+    full_share: float = 0.0
+    trusted_share: float = field(init=False)
+
+    @classmethod
+    def of(
+        cls,
+        found: Sequence[Found],
+        trusted: Sequence[Mask],
+        completed: Sequence[tuple[Flow, Field]],
+        scale: int,
+        full_share: float,
+    ) -> Matches:
+        """Put together what search, check and completion say of each direction."""
+        directions = (
+            DirectedMatches(flow, mask, *filled, certificate)
+            for (flow, certificate), mask, filled in zip(found, trusted, completed, strict=True)
+        )
+        return cls(tuple(directions), scale, full_share)
+
+    def __post_init__(self) -> None:
+        share = float(np.mean([d.trusted.mean() for d in self.directions]))
+        object.__setattr__(self, "trusted_share", share)
+        object.__setattr__(self, "full_share", max(self.full_share, share))

@@ -1,0 +1,213 @@
+"""At which scales and in which windows the search looks, one look after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hamflow._types import Labels
+from hamflow.config import EstimatorConfig
+from hamflow.pipeline.matches import DirectedMatches, Matches
+from hamflow.window import MAX_LABELS, Window
+
+# Larger displacements (in pixels of the coarsest scale) are not searched.
+_FARTHEST = 96
+# Around what a coarser scale found, in pixels of the finer one.
+_MARGIN = 4
+_MARGIN_OF_PREVIOUS = 8
+# The window of the pair before is good enough if at least this part of the share of pixels that a
+# full search trusted is trusted again, and this share at least.
+_KEPT = 0.9
+_LEAST_TRUSTED = 0.2
+# The window leaves out so many of a thousand pixels at either end; more if it is too large.
+_LEFT_OUT = (3, 10, 30, 100)
+_SHORTEST = 24  # pixels that the shorter side of a coarser image has at least
+_VOLUMES = 7  # of labels that the solver needs at a time, in int16
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """One search: a scale, and the window of each direction in pixels of that scale.
+
+    Attributes
+    ----------
+    scale : int
+        By what factor the images are reduced.
+    windows : tuple of Window
+        Forward, and backward if both directions are matched.
+    initial_labels : tuple of (u, v), optional
+        For each direction, labels that the matcher may start from.
+    share : float
+        How much of all work is done before it, for the progress.
+    """
+
+    scale: int
+    windows: tuple[Window, ...]
+    initial_labels: tuple[tuple[Labels, Labels], ...] | None = None
+    share: float = 0.1
+
+    @property
+    def warm(self) -> bool:
+        """Whether it starts from the pair before."""
+        return self.initial_labels is not None
+
+
+class SearchPlan:
+    """Decides where to look next, by what the looks so far have found.
+
+    With a window given, there is one look at the matching scale. Otherwise the coarsest scale is
+    searched in a large window, and each scale decides the window of the next. In a video, the
+    first look is one in the window of the pair before, which is enough unless there was a cut or
+    something fast came into the picture.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Height and width of the frames.
+    config : EstimatorConfig
+        How many scales, how much memory.
+    window : Window, optional
+        The displacements to search, in pixels of the frames.
+    previous : Matches, optional
+        Those of the pair before in a video.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        config: EstimatorConfig,
+        window: Window | None = None,
+        previous: Matches | None = None,
+    ) -> None:
+        self._shape = shape
+        self._config = config
+        self._window = window
+        scales = plan_scales(shape, config)
+        self._scales = scales if window is None else scales[-1:]
+        usable = window is None and previous is not None and self._usable(previous)
+        self._previous = previous if usable else None
+        self._done = 0  # scales of the full search
+
+    def next_look(self, found: Matches | None) -> Look | None:
+        """Return where to look next; None if what the last look found is the result.
+
+        Parameters
+        ----------
+        found : Matches or None
+            What the last look found; None before the first one.
+        """
+        previous = self._previous
+        if previous is not None and found is None:
+            return self._warm_look(previous)
+        if previous is not None and found is not None:
+            if found.trusted_share >= max(_KEPT * previous.full_share, _LEAST_TRUSTED):
+                return None
+            found = self._previous = None  # look everywhere, as if there had been no pair before
+        if self._done == len(self._scales):
+            return None
+        scale = self._scales[self._done]
+        self._done += 1
+        if self._window is not None:
+            windows = [w.reduced(scale) for w in (self._window, self._window.opposite())]
+        elif found is None:
+            windows = [full_window(reduced_shape(self._shape, scale), self._config.memory)] * 2
+        else:
+            windows = [window_around(d, self._config.memory, 2, _MARGIN) for d in found.directions]
+        share = 0.1 if self._done == 1 else 0.3
+        return Look(scale, tuple(windows[: self._directions]), share=share)
+
+    def carried_share(self, look: Look) -> float:
+        """Return the share of trusted pixels that later pairs of a video are measured by."""
+        return self._previous.full_share if look.warm and self._previous is not None else 0.0
+
+    @property
+    def _directions(self) -> int:
+        return 2 if self._config.bidirectional else 1
+
+    def _usable(self, previous: Matches) -> bool:
+        """Whether the pair before was of the same size, and matched in both directions."""
+        scale = self._scales[-1]
+        return (
+            previous.scale == scale
+            and previous.directions[0].flow.shape[:2] == reduced_shape(self._shape, scale)
+            # With one direction, nothing tells when its window is left.
+            and self._config.bidirectional
+            and len(previous.directions) == 2
+        )
+
+    def _warm_look(self, previous: Matches) -> Look:
+        memory, margin = self._config.memory, _MARGIN_OF_PREVIOUS
+        windows = [window_around(d, memory, 1, margin) for d in previous.directions]
+        labels = [_labels(d, w) for d, w in zip(previous.directions, windows, strict=True)]
+        return Look(previous.scale, tuple(windows), tuple(labels))
+
+
+def plan_scales(shape: tuple[int, int], config: EstimatorConfig) -> list[int]:
+    """Return the factors by which the images are reduced, the coarsest first."""
+    scale = config.scale
+    if scale == 0:
+        scale = 1
+        while np.prod(reduced_shape(shape, scale), dtype=int) > config.matching_pixels:
+            scale *= 2
+    scales = [scale]
+    while len(scales) < config.levels and min(shape) // (2 * scales[0]) >= _SHORTEST:
+        scales.insert(0, 2 * scales[0])
+    return scales
+
+
+def reduced_shape(shape: tuple[int, int], scale: int) -> tuple[int, int]:
+    """Return height and width of a reduced image; sides are rounded up."""
+    return -(-shape[0] // scale), -(-shape[1] // scale)
+
+
+def full_window(shape: tuple[int, int], memory: float) -> Window:
+    """Return the window of the first look: half the image in each direction, or what fits."""
+    height, width = shape
+    labels = int(memory * 1e9 / (height * width * 2 * _VOLUMES))
+    farthest = max(1, min(_FARTHEST, labels // 4))
+    v, u = min(height // 2, farthest), min(width // 2, farthest)
+    return Window(-u, 2 * u + 1, -v, 2 * v + 1)
+
+
+def window_around(found: DirectedMatches, memory: float, factor: int, margin: int) -> Window:
+    """Return the window of the displacements that were found.
+
+    Parameters
+    ----------
+    found : DirectedMatches
+        What a look has found in one direction.
+    memory : float
+        Gigabytes that the matcher may take.
+    factor : int
+        By how much the scale of the window is finer.
+    margin : int
+        By how many pixels to widen it on every side.
+    """
+    completed = found.completed.reshape(-1, 2)
+    matches = found.flow[found.trusted] if found.trusted.any() else completed
+    height, width = (factor * side for side in found.flow.shape[:2])
+    limits = np.array([width, height])
+    most = memory * 1e9 / (height * width * 2 * _VOLUMES)  # labels of both planes
+    for share in _LEFT_OUT:
+        ends = []
+        for percent, choose in ((share / 10, np.minimum), (100 - share / 10, np.maximum)):
+            ends.append(choose(*(np.percentile(f, percent, axis=0) for f in (completed, matches))))
+        low = np.maximum(np.floor(factor * ends[0]) - margin, -limits).astype(int)
+        high = np.minimum(np.ceil(factor * ends[1]) + margin, limits).astype(int)
+        high = np.maximum(high, low)
+        count = np.minimum(high - low + 1, MAX_LABELS)
+        if count.sum() <= most:
+            break
+    else:
+        kept = np.maximum((count * (most / count.sum())).astype(int), 1)
+        low, count = low + (count - kept) // 2, kept
+    return Window(int(low[0]), int(count[0]), int(low[1]), int(count[1]))
+
+
+def _labels(found: DirectedMatches, window: Window) -> tuple[Labels, Labels]:
+    """Return the completed flow of the pair before as labels of a window."""
+    flow = np.rint(found.completed)
+    u = (flow[..., 0] - window.u0).clip(0, window.du - 1)
+    v = (flow[..., 1] - window.v0).clip(0, window.dv - 1)
+    return u.astype(np.int16), v.astype(np.int16)

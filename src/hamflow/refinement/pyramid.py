@@ -1,0 +1,72 @@
+"""From the matching scale to the full size: upsampling, and refinement at each size on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hamflow._scale import enlarged_boxes, enlarged_smoothly
+from hamflow._types import Field, Flow, FrameLike, Mask
+
+RefineAt = Callable[[int, Flow, Field], Flow]
+"""Given a scale, the flow there, and the weight of the data term of each pixel."""
+
+
+@dataclass(frozen=True)
+class Upsampling:
+    """The refinement that only brings the flow to the full size.
+
+    Parameters
+    ----------
+    smooth : bool
+        Interpolate linearly between the pixels of the matching scale; otherwise every pixel of a
+        box has the flow of the box, as labels of the joint model should not be mixed.
+    """
+
+    smooth: bool = True
+    method: ClassVar[str] = "upsampling"
+
+    def __call__(
+        self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
+    ) -> Flow:
+        """Return the flow at full size."""
+        enlarge = enlarged_smoothly if self.smooth else enlarged_boxes
+        return enlarge(flow, scale, frames[0].shape) * np.float32(scale)
+
+
+def coarse_to_fine(
+    frame: FrameLike, flow: Flow, trusted: Mask, scale: int, refine_at: RefineAt
+) -> Flow:
+    """Double the size until it is full, and refine at each size.
+
+    Parameters
+    ----------
+    frame : FrameLike
+        The first image, which has the size of the flow at every scale.
+    flow : (H, W, 2) array of float32
+        At the matching scale, in pixels of that scale.
+    trusted : (H, W) array of bool
+        Where the matches passed the forward-backward check; elsewhere the weight is 0.
+    scale : int
+        The matching scale, a power of two. At 1 the flow is refined once.
+    refine_at : callable
+        Refines at one scale.
+
+    Returns
+    -------
+    (H, W, 2) array of float32
+        At full size.
+    """
+    weights, finest = trusted.astype(np.float32), scale
+    while True:
+        finer = max(1, scale // 2)
+        size = frame.at(finer).shape[:2]
+        step = scale // finer
+        flow = enlarged_smoothly(flow, step, size) * np.float32(step)
+        flow = refine_at(finer, flow, enlarged_boxes(weights, finest // finer, size))
+        scale = finer
+        if scale == 1:
+            return flow

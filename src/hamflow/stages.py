@@ -1,0 +1,113 @@
+"""The stages that can be replaced: what each one takes and gives, and the names to choose it by.
+
+A stage is a frozen dataclass: its fields are its parameters, its ``method`` is its name, and a call
+does the work. A new one is one file and one line in `STAGES`; presets and TOML files then choose it
+as ``method = "name"`` in the table of the stage. Descriptors are chosen by `hamflow.load_model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pkgutil import resolve_name
+from typing import Any, ClassVar, Protocol
+
+from hamflow._types import Bits, Field, Flow, FrameLike, Image, Labels, Mask
+from hamflow.errors import InputError
+from hamflow.window import Window
+
+STAGES: dict[str, dict[str, str]] = {
+    "matcher": {
+        "joint": "hamflow.crf.joint_model:JointModel",
+        "local": "hamflow.matching.local_model:LocalModel",
+    },
+    "completion": {
+        "affine": "hamflow.refinement.completion:AffineCompletion",
+        "none": "hamflow.refinement.completion:NoCompletion",
+    },
+    "refinement": {
+        "variational": "hamflow.refinement.variational:VariationalRefinement",
+        "upsampling": "hamflow.refinement.pyramid:Upsampling",
+    },
+}
+"""The methods of each stage: where their classes are."""
+
+
+class Match(Protocol):
+    """What a matcher returns; `hamflow.crf.CrfResult` is one."""
+
+    @property
+    def flow(self) -> Flow:
+        """Displacements in whole pixels."""
+
+    @property
+    def window(self) -> Window:
+        """The displacements that were searched."""
+
+    @property
+    def energy(self) -> float | None:
+        """Energy of the labeling, if the matcher has one."""
+
+    @property
+    def bound(self) -> float | None:
+        """What no labeling can be below, if the matcher knows."""
+
+    @property
+    def gap(self) -> float | None:
+        """``(energy - bound) / |bound|``."""
+
+    @property
+    def history(self) -> Sequence[Any]:
+        """A `hamflow.crf.CrfStep` for each iteration."""
+
+
+class Matcher(Protocol):
+    """From the descriptors of two images to a displacement for each pixel of the first."""
+
+    method: ClassVar[str]
+
+    def __call__(
+        self,
+        bits: tuple[Bits, Bits],
+        image: Image,
+        window: Window,
+        initial_labels: tuple[Labels, Labels] | None = None,
+    ) -> Match:
+        """Match within a window; `image` is the first one, `initial_labels` are a candidate."""
+
+    def warm_started(self) -> Matcher:
+        """Return the matcher for a pair that begins with the labels of the pair before."""
+
+
+class Completion(Protocol):
+    """From trusted matches to a flow everywhere."""
+
+    method: ClassVar[str]
+
+    def __call__(self, image: Image, flow: Flow, trusted: Mask) -> tuple[Flow, Field]:
+        """Return the completed flow, and how far each pixel is from the nearest match."""
+
+
+class Refinement(Protocol):
+    """From a completed flow at the matching scale to a subpixel flow at full size."""
+
+    method: ClassVar[str]
+
+    def __call__(
+        self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
+    ) -> Flow:
+        """Return the flow from the first frame to the second, at full size."""
+
+
+def stage_class(stage: str, method: object) -> type[Any]:
+    """Return the class of a stage's method.
+
+    Raises
+    ------
+    InputError
+        If the stage has no such method.
+    """
+    methods = STAGES[stage]
+    if not isinstance(method, str) or method not in methods:
+        raise InputError(f"{stage}.method must be one of {', '.join(methods)}, not {method!r}.")
+    found: type[Any] = resolve_name(methods[method])
+    return found

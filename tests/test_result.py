@@ -1,0 +1,112 @@
+"""What the estimator returns."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import hamflow
+from _problems import same_bytes
+from _route import STAGES, estimate, shifted, usual
+from hamflow import Window
+
+Array = NDArray[Any]
+
+
+def test_fields() -> None:
+    result = usual()
+    assert result.backward is not None
+    assert result.occlusion is not None
+    assert result.confidence is not None
+    for field, dtype in (
+        (result.flow, np.float32),
+        (result.backward, np.float32),
+        (result.occlusion, np.bool_),
+        (result.confidence, np.float32),
+    ):
+        assert field.dtype == dtype
+        assert field.shape[:2] == (60, 80)
+    assert abs(result.flow + result.backward)[12:-12, 12:-12].max() < 0.05
+    assert result.bound <= result.energy
+    assert result.gap == pytest.approx((result.energy - result.bound) / abs(result.bound))
+    assert result.window.contains(5, -3)
+    assert result.scale == 1
+    # What leaves the image is occluded, all else is to be seen.
+    outside = np.zeros((60, 80), np.bool_)
+    outside[:3], outside[:, -5:] = True, True
+    assert (result.occlusion != outside).mean() < 0.01
+
+
+def test_timings() -> None:
+    assert sorted(usual().timings) == sorted([*STAGES, "assessment"])
+    assert min(usual().timings.values()) >= 0
+    paper = estimate(*shifted(5, -3), preset="paper", model="pairs", window=8)
+    assert "assessment" not in paper.timings
+
+
+def test_summary() -> None:
+    result = usual()
+    summary = json.loads(json.dumps(result.summary(), allow_nan=False))
+    assert (summary["width"], summary["height"], summary["scale"]) == (80, 60, 1)
+    assert Window(*summary["window"]) == result.window
+    assert summary["mean_length"] == pytest.approx(np.hypot(5, 3), abs=0.05)
+    assert summary["longest"] >= summary["mean_length"]
+    assert summary["energy"] == result.energy
+    assert summary["occluded"] == pytest.approx(1 - (57 * 75) / (60 * 80), abs=0.01)
+    assert 0 < summary["mean_confidence"] < 1
+    assert summary["seconds"].keys() == result.timings.keys()
+    paper = estimate(*shifted(5, -3), preset="paper", model="pairs", window=8).summary()
+    assert paper["occluded"] is paper["mean_confidence"] is None
+    assert paper.keys() == summary.keys()
+
+
+@pytest.mark.parametrize("suffix", [".flo", ".png", ".pfm", ".npy", ".npz"])
+def test_save(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"flow{suffix}"
+    usual().save(path)
+    precision = 1 / 64 if suffix == ".png" else 0
+    assert abs(hamflow.read_flow(path) - usual().flow).max() <= precision
+    with pytest.raises(hamflow.FileError, match="suffix"):
+        usual().save(tmp_path / "flow.txt")
+
+
+def test_pictures() -> None:
+    result = usual()
+    assert same_bytes(result.to_color(), hamflow.flow_to_color(result.flow))
+    assert same_bytes(result.to_color(20), hamflow.flow_to_color(result.flow, 20))
+    picture = Image.open(io.BytesIO(result._repr_png_()))
+    assert picture.format == "PNG"
+    assert (np.asarray(picture) == result.to_color()).all()
+
+
+def test_warp() -> None:
+    first, second = shifted(5, -3)
+    back = usual().warp(second)
+    inner = np.s_[12:-12, 12:-12]
+    assert abs(back[inner].astype(int) - first[inner]).max() <= 4
+    assert abs(second[inner].astype(int) - first[inner]).mean() > 20
+    assert (usual().warp(second, fill=9)[:2, -4:] == 9).all()
+
+
+def test_repr() -> None:
+    assert repr(usual()).startswith("<FlowResult 80×60, gap ")
+
+
+def test_the_window_is_in_pixels_of_the_images() -> None:
+    window = Window(-9, 20, -6, 13)
+    result = estimate(*shifted(6, -4), window=window, scale=2)
+    assert result.window == Window(-10, 21, -6, 13)  # rounded outward to the matching scale
+    assert estimate(*shifted(6, -4), window=result.window, scale=2).window == result.window
+
+
+def test_history() -> None:
+    result = usual()
+    assert [step.iteration for step in result.history] == list(range(1, len(result.history) + 1))
+    assert (result.history[-1].energy, result.history[-1].bound) == (result.energy, result.bound)
