@@ -33,7 +33,7 @@ class PairFlow(NamedTuple):
 
 def video(
     source: str | os.PathLike[str] | FrameReader | Iterable[ImageLike],
-    estimator: Estimator | EstimatorConfig | str | os.PathLike[str] = "balanced",
+    preset: Estimator | EstimatorConfig | str | os.PathLike[str] = "balanced",
     *,
     known: Callable[[str], bool] | None = None,
     broken: Callable[[FileError], object] | None = None,
@@ -51,8 +51,8 @@ def video(
     source : path, FrameReader or iterable of images
         A video file or a folder of frames, what ``open_frames(path).read()`` returns, or the frames
         themselves: arrays, PIL images or paths, which are then called "0", "1", and so on.
-    estimator : Estimator, EstimatorConfig, str or path
-        Computes the flow; a preset is enough.
+    preset : str, path, EstimatorConfig or Estimator
+        As for `hamflow.estimate`, or an estimator of your own.
     known : callable, optional
         Says by the name of a pair's first frame whether its flow need not be computed. Frames that
         are part of known pairs only are not read.
@@ -77,8 +77,7 @@ def video(
     0 [2 0]
     1 [2 0]
     """
-    if not isinstance(estimator, Estimator):
-        estimator = Estimator(estimator)
+    estimator = preset if isinstance(preset, Estimator) else Estimator(preset)
     if isinstance(source, str | os.PathLike):
         source = open_frames(source).read()
     reader = source if isinstance(source, FrameReader) else _Images(source)

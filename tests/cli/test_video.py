@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hamflow.frame import Frame
 
 import hamflow
 from _videos import damage_packet, moving, write_folder, write_video
 from hamflow import Estimator, FileError, FlowResult, Window
 from hamflow.cli import video as module
 from hamflow.cli.main import main
-from hamflow.frame import Frame
 from hamflow.io import video as video_io
 from hamflow.io.video import open_frames
 from hamflow.sequence import flow_sequence

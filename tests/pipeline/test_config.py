@@ -35,7 +35,9 @@ def test_names() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [EstimatorConfig, AffineCompletion, VariationalRefinement, CrfConfig])
+@pytest.mark.parametrize(
+    "kind", [EstimatorConfig, AffineCompletion, VariationalRefinement, CrfConfig]
+)
 def test_every_parameter_is_documented(kind: type[Any]) -> None:
     text = kind.__doc__ or ""
     documented = re.findall(r"^ {4}([\w, ]+) : ", text, re.MULTILINE)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hamflow.refinement.filling import _matches
 from numpy.typing import NDArray
 
 from _problems import same_bytes, with_threads
 from hamflow import InputError, _native
 from hamflow.refinement import FillConfig, fill
-from hamflow.refinement.filling import _matches
 
 Array = NDArray[Any]
 F = np.float32
