@@ -20,7 +20,7 @@ _LARGEST = 5e5
 
 @dataclass(frozen=True)
 class CrfConfig:
-    """Parameters of ``E(u, v) = Σ c(i; u, v) + Σ w_ij [ρ(u_i - u_j) + ρ(v_i - v_j)]``.
+    """Parameters of ``E(u, v) = Σ c(i; u, v) + Σ w_ij [ρ(u_i - u_j) + ρ(v_i - v_j)]`` (eq. 3).
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class CrfConfig:
 
     @classmethod
     def paper(cls) -> CrfConfig:
-        """Return the paper's parameters and schedule: 5×8, labels by argmin, no tolerance."""
+        """Return the parameters and schedule of the paper's section 4: 5×8, labels by argmin."""
         return cls(outer=5, inner=8, gap_tolerance=0.0, rounding="argmin")
 
     def updated(self, path: str | os.PathLike[str]) -> CrfConfig:

@@ -1,4 +1,4 @@
-"""The local model from end to end: images, bits, winner-takes-all flow."""
+"""The local model (eq. 2 of the paper) from end to end: images, bits, winner-takes-all flow."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def local_flow(
     *,
     describe: Describe = pair_bits,
 ) -> NDArray[np.float32]:
-    """Match two images by their descriptors, each pixel on its own.
+    """Match two images by their descriptors, each pixel on its own (eq. 2, quantized).
 
     Parameters
     ----------
     image0, image1 : (H, W) or (H, W, 3) array
         Of one size; uint8, uint16 or float.
     window : Window or int or tuple
-        Displacements to look at.
+        Displacements to search.
     describe : callable
-        What gives every pixel of an image its 64 bits: the hand-crafted descriptor, or the
-        ``bits`` of a `hamflow.load_model`.
+        Gives every pixel of an image its 64 bits: the hand-made descriptor, or the method ``bits``
+        of what `hamflow.load_model` returns.
 
     Returns
     -------
