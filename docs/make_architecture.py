@@ -38,12 +38,13 @@ SAID = {
     "datasets": "pairs with true flow",
     "flow": "warp, resize, pictures",
     "io": "files, video",
-    "base": "types, errors, window, threads",
+    "base": "types, protocols of the stages, errors, window, threads",
 }
 # Modules that are no packages; any other one belongs to the pipeline.
 MODULES = {
     "errors": "base",
     "window": "base",
+    "stages": "base",
     "visualize": "flow",
     "flow": "flow",
     "estimator": "estimator",
