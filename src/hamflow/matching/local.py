@@ -26,10 +26,10 @@ def local_flow(
     image0, image1 : (H, W) or (H, W, 3) array
         Of one size; uint8, uint16 or float.
     window : Window or int or tuple
-        Displacements to search.
+        Displacements to look at.
     describe : callable
-        Gives every pixel of an image its 64 bits: the hand-made descriptor, or the method ``bits``
-        of what `hamflow.load_model` returns.
+        What gives every pixel of an image its 64 bits: the hand-crafted descriptor, or the
+        ``bits`` of a `hamflow.load_model`.
 
     Returns
     -------

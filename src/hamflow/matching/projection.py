@@ -264,7 +264,7 @@ def _replace_inner(
 
 
 def pack_bits(phi: Phi) -> Bits:
-    """Quantize descriptors by their sign: bit k of a word is set if component k is positive.
+    """Quantize descriptors: bit k of a pixel's word says whether its component k is positive.
 
     Parameters
     ----------
