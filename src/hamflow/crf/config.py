@@ -109,7 +109,7 @@ class CrfConfig:
 
     @classmethod
     def paper(cls) -> CrfConfig:
-        """Return the parameters and schedule of the paper's section 4: 5×8, labels by argmin."""
+        """Return the paper's parameters and schedule: 5×8, labels by argmin, no tolerance."""
         return cls(outer=5, inner=8, gap_tolerance=0.0, rounding="argmin")
 
     def updated(self, path: str | os.PathLike[str]) -> CrfConfig:
