@@ -89,7 +89,7 @@ WAYS = {
 
 def room_of(module: str) -> str | None:
     """Return the room of a module such as ``crf.dual``; None for what only opens the doors."""
-    first = module.split(".")[0]
+    first = module.split(".", maxsplit=1)[0]
     if first in ("", "__init__", "__main__"):
         return None
     if (PACKAGE / first).is_dir():
@@ -214,9 +214,12 @@ class House:
             color = INK
             if (a, b) in WAYS:
                 points = WAYS[a, b]
-            elif abs(ay - by) < 1:  # on one floor
+            elif abs(ay - by) < 1 and abs(ax - bx) < max(aw, bw) + 6:  # neighbors
                 y = ay + ah / 2
                 points = [(ax, y), (bx + bw, y)] if bx < ax else [(ax + aw, y), (bx, y)]
+            elif abs(ay - by) < 1:  # on one floor, past others
+                start, end = ax + 0.1 * aw, bx + bw / 2
+                points = [(start, ay), (start, ay - 3), (end, ay - 3), (end, by)]
             elif high - low > 1:
                 points = [((low + high) / 2, ay), ((low + high) / 2, by + bh)]
             else:
