@@ -27,8 +27,8 @@ SAID = {
     "cli": "the commands",
     "evaluation": "metrics, reports",
     "learning": "training (torch)",
-    "estimator": "Estimator, estimate(): the route on one page",
-    "pipeline": "frame, scales and windows, search, video",
+    "estimator": "estimate(), Estimator: the route on one page; video()",
+    "pipeline": "frame, scales and windows, search",
     "config": "presets, TOML",
     "descriptors": "64 bits per pixel",
     "matching": "min-projection",
@@ -40,14 +40,13 @@ SAID = {
     "io": "files, video",
     "base": "types, protocols of the stages, errors, window, threads",
 }
-# Modules that are no packages; any other one belongs to the pipeline.
+# Modules that are no packages; any other one, such as that of videos, goes with the estimator.
 MODULES = {
     "errors": "base",
     "window": "base",
     "stages": "base",
     "visualize": "flow",
     "flow": "flow",
-    "estimator": "estimator",
     "result": "result",
     "config": "config",
 }
@@ -97,7 +96,7 @@ def room_of(module: str) -> str | None:
     if first.startswith("_"):
         return "base"
     # A name such as hamflow.estimate is no module: the package hands it on from elsewhere.
-    return MODULES.get(first, "pipeline") if (PACKAGE / f"{first}.py").is_file() else None
+    return MODULES.get(first, "estimator") if (PACKAGE / f"{first}.py").is_file() else None
 
 
 def modules() -> Iterator[tuple[str, Path]]:
