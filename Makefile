@@ -76,6 +76,11 @@ bench: $(VENV)/installed
 results: $(VENV)/installed
 	$(BIN)/python benchmarks/results.py
 
+# docs/pictures/architecture.svg from the imports of the sources; commit the result.
+.PHONY: architecture
+architecture: $(VENV)/installed-test
+	$(BIN)/python docs/make_architecture.py
+
 # src/hamflow/_native.pyi from the compiled module; commit the result.
 stubs: $(VENV)/installed-test
 	$(BIN)/python -m nanobind.stubgen -m hamflow._native -o src/hamflow/_native.pyi

@@ -1,9 +1,9 @@
-// Walks over the 4D cost of packed bits, each entry evaluated once, nothing 4D stored: the frame
-// in which min_projection.inl and messages.inl put their work. The lanes of a vector are
-// consecutive labels u.
+// The loop over the 4D cost (eq. 1 of the paper, quantized) of packed bits that
+// min_projection.inl and messages.inl share. Each entry is evaluated once and none is stored. The
+// lanes of a vector are consecutive labels u.
 //
 // Included by kernels_<isa>.cpp inside that level's namespace, which supplies `Bits` (8-bit
-// distances) and `BitsF32` (the variant that float messages like best).
+// distances) and `BitsF32` (the variant that is fastest for float messages).
 //
 // The order of the loops: a strip of image rows (its planes fit the cache budget) -> a pair of
 // rows (y, y + 1), which share targets -> a tile of pixel columns -> the target rows -> the

@@ -1,12 +1,13 @@
-// What one pass of the in-plane solver gets: see chains.inl.
+// The arguments of one pass of the in-plane solver: see chains.inl.
 #pragma once
 
 #include <cstdint>
 
 namespace hamflow {
 
-// w rho of one edge: 0 for equal labels, first + slope (|t| - 1) and at most the cap for a
-// distance |t| <= reach, the cap beyond.
+// w rho (eq. 3) of one edge: 0 for equal labels; first + slope (|t| - 1), but at most the cap, for
+// a distance |t| <= reach; the cap beyond. The paper shows rho only as a drawing (Figure 2a): its
+// form is a reconstruction, see rho() in hamflow/crf/model.py.
 template <class T>
 struct EdgeCost {
     T first, slope, cap;

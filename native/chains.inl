@@ -1,10 +1,11 @@
-// Minorants of min-sum chains: the in-plane solver (DMM) of the CRF's dual, one pass over all rows
-// or all columns of one plane.
+// Minorants of min-sum chains: the in-plane solver (DMM, eq. 7 of the paper) of the CRF's dual
+// (eqs. 6b and 6c), one pass over all rows or all columns of one plane.
 //
 // For a chain with costs X and edge costs w rho, a minorant s has sum_i s_i(k_i) <= energy(k) for
-// every labeling and sum_i min s_i = min energy. A pass does X = lam - hold, hold = X - s. There
-// is one `hold` where the paper's algorithm has two: a pass along rows reads only the columns'
-// and writes only the rows', so the new one takes the place of the old.
+// every labeling and sum_i min s_i = min energy: the slacks s of eq. 7. A pass computes
+// X = lam - hold and hold = X - s. One `hold` is enough for both directions: a pass along rows
+// reads only what the columns hold and writes only what the rows hold, so the new values can take
+// the place of the old.
 //
 // Sequential minorant, from node 0 on, in normalized messages (msg(a) - min a, so that constants
 // stay where they arise and nothing has to be summed up along the chain):

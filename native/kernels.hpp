@@ -20,11 +20,11 @@ enum class Mix { min_projection, fused_multiply_add };
 struct Kernels {
     const char* name;
 
-    // QQ: c^u, c^v as Hamming distances; v_hat, u_hat (both or neither may be null): the inner
-    // argmins as labels. A target outside of the image has distance `outside`.
+    // QQ: c^u, c^v (eq. 4) as Hamming distances; v_hat, u_hat (both or neither may be null): the
+    // inner argmins as labels. A target outside of the image has distance `outside`.
     void (*min_projection)(const BitsPair&, const Window&, std::uint8_t outside, std::uint8_t* cu,
                            std::uint8_t* cv, std::int16_t* v_hat, std::int16_t* u_hat);
-    // The CRF's messages, min over the sender's labels of c - lam.
+    // The CRF's messages (eqs. 8 and 9): min over the sender's labels of c - lam.
     void (*message16)(const BitsPair&, const Window&, Direction, const FixedCost&,
                       const std::int16_t* lam, std::int16_t* out);
     void (*message32)(const BitsPair&, const Window&, Direction, const FloatCost&,
@@ -44,7 +44,7 @@ struct Kernels {
                     const std::int16_t* u_hat, const float* grad_cu, const float* grad_cv,
                     float* grad_phi0, float* grad_phi1);
 
-    // One pass of the in-plane solver; returns the sum of the chains' minima.
+    // One pass of the in-plane solver (eq. 7); returns the sum of the chains' minima.
     std::int64_t (*chain_pass16)(const ChainPass16&);
     double (*chain_pass32)(const ChainPass32&);
     // Block moves on the primal side.

@@ -1,4 +1,4 @@
-// Rows of labels: what min-sum on chains computes with, one pixel's d labels side by side.
+// Rows of labels, the d labels of one pixel side by side: min-sum on chains computes with them.
 //
 // Two arithmetics, both exact. `Labels16` is int16 fixed point; `Labels32` holds whole numbers in
 // float32, where sums below 2^24 are exact too, so everything said of integers holds for both.

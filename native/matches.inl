@@ -1,6 +1,7 @@
-// FQ: the float cost at the inner argmins that the bits gave (a gather of descriptors), and its
-// gradient (a gather and a scatter-add). Exact, O(|Omega| D m), and no float sum depends on the
-// number of threads: a target's gradient is summed by one thread in the order of the sources.
+// The model FQ (section 3.1 of the paper): the float cost at the inner argmins that the bits gave
+// (a gather of descriptors), and its exact gradient (a gather and a scatter-add), in
+// O(|Omega| D m). No sum of floats depends on the number of threads: one thread sums up the
+// gradient of a target, in the order of the sources.
 
 // The targets of one pixel's matches, as indices of pixels, with the place of each in the
 // volumes; those outside of the image are left out.

@@ -1,5 +1,9 @@
-// The messages between the planes of the CRF: lam_v(v) := min_u [c(u, v) - lam_u(u)] and its
-// mirror image, from packed bits on the fly, in two arithmetics.
+// The messages between the planes of the CRF, from packed bits on the fly, in two arithmetics:
+// lam_v(v) := min_u [c(u, v) - lam_u(u)] (eq. 8 of the paper), and the same with u and v exchanged
+// (eq. 9).
+//
+// Erratum: the paper prints both as lam += min [...], which is right only while lam is 0. Used
+// literally, it lowers the bound from the second outer iteration on. A message is an assignment.
 //
 // int16, fixed point: c = step * distance + base. What is computed is the maximum of
 // N = (lam - base) - step * distance, every sum saturating, and the message is -N; the caller

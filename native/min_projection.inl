@@ -1,4 +1,5 @@
-// c^u and c^v from packed bits (QQ, eq. 4 of the paper), with the inner argmins on request.
+// c^u and c^v from packed bits (eqs. 4a and 4b of the paper, model QQ), with the inner argmins on
+// request.
 
 // --- c^u and c^v ---------------------------------------------------------------------------------
 

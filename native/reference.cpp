@@ -1,5 +1,5 @@
-// Slow and obvious: what every kernel is tested against. One thread, no vectors, each value from
-// its definition.
+// The slow and obvious reference that every kernel is tested against: one thread, no vectors, each
+// value from its definition in the paper.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -20,7 +20,7 @@ int popcount(std::uint64_t x) {
     return n;
 }
 
-// Distance (or cost) of pixel (x, y) at labels (ku, kv).
+// Eq. 1: distance (or cost) of pixel (x, y) at labels (ku, kv).
 int distance(const BitsPair& p, const Window& win, int outside, int x, int y, int ku, int kv) {
     const long long tx = x + static_cast<long long>(win.u0) + ku;
     const long long ty = y + static_cast<long long>(win.v0) + kv;
@@ -46,7 +46,7 @@ void for_each_pixel(int h, int w, const Body& body) {
         for (int x = 0; x < w; ++x) body(x, y, static_cast<std::size_t>(y) * w + x);
 }
 
-// c^u(u) = min_v c(u, v), c^v(v) = min_u c(u, v) with the smallest minimizing labels.
+// Eq. 4: c^u(u) = min_v c(u, v), c^v(v) = min_u c(u, v) with the smallest minimizing labels.
 template <class T, class CostAt>
 void project(int h, int w, const Window& win, T* cu, T* cv, std::int16_t* v_hat,
              std::int16_t* u_hat, const CostAt& cost_at) {
@@ -68,7 +68,8 @@ void project(int h, int w, const Window& win, T* cu, T* cv, std::int16_t* v_hat,
     });
 }
 
-// out(k) = min over the sender's labels l of value(x, y, ku, kv, lam(l)).
+// Eqs. 8 and 9, as assignments: out(k) = min over the sender's labels l of value(x, y, ku, kv,
+// lam(l)).
 template <class T, class Value>
 void send(int h, int w, const Window& win, Direction to, const T* lam, T* out,
           const Value& value) {

@@ -1,9 +1,9 @@
-// Block moves on the primal side of the CRF: rows (or columns) of labels u that are optimal for
-// the joint energy while v and the rows above and below stay as they are.
+// Block moves on the primal side of the CRF (not in the paper): rows (or columns) of labels u that
+// are optimal for the energy of eq. 3 while v and the rows above and below stay as they are.
 //
-// Data costs are computed on the way from the descriptors, so no volume is read. Range: costs
-// within +-C less what up to four fixed neighbors save, plus a message of at most tau2: within
-// that of chains.inl.
+// Data costs are computed from the descriptors when they are needed, so no volume is read. The
+// values stay within the range that chains.inl derives: costs within +-C, less what up to four
+// fixed neighbors save, plus a message of at most tau2.
 
 // The costs of n labels of pixel `from`, whose targets begin at `to`, in units of the solver.
 template <class T, class Cost>

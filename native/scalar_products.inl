@@ -1,6 +1,7 @@
-// FF: c^u and c^v, their inner argmins and the messages of the CRF, from float descriptors:
-// c = -<phi0, phi1>. A matrix product whose result is folded into the minima while it is still in
-// registers and the first-level cache; the 4D cost is never stored.
+// FF: c^u and c^v (eq. 4 of the paper), their inner argmins and the messages of the CRF (eqs. 8
+// and 9, F in Table 1), from float descriptors: c = -<phi0, phi1> (eq. 1). It is a matrix product
+// whose result is folded into the minima while it is still in registers and the first-level cache;
+// the 4D cost is never stored.
 //
 // A task is a block of block_rows x block_columns pixels. For each target row, the targets that
 // the block sees are packed into panels [panel][component][lane]; a register tile then holds the

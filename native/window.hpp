@@ -1,4 +1,5 @@
-// The search window W = [u0, u0 + du) x [v0, v0 + dv) and the problems that the kernels solve.
+// The search window W = [u0, u0 + du) x [v0, v0 + dv) of the paper's section 3, and the arguments
+// of the kernels.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ struct Window {
 };
 
 // Half-open range of the labels k in [0, count) whose target `position + first + k` lies in
-// [0, size). Labels outside of it cost c_outside.
+// [0, size). Labels outside of it cost c_outside (eq. 1).
 struct LabelRange {
     int lo, hi;
     HAMFLOW_INLINE bool empty() const { return lo >= hi; }
@@ -71,7 +72,7 @@ struct PhiPair {
     int h, w, m;
 };
 
-// c = step * distance + base, and c_outside, for the messages on bits.
+// The cost of eq. 1 from bits, c = step * distance + base, and c_outside.
 struct FixedCost {
     int step, base, outside;
 };

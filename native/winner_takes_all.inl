@@ -1,6 +1,7 @@
-// The final argmin. The rule where the minimum is not unique: v from c^v, then u from the row at
-// that v, each tie to the smallest |displacement|, then to the negative one. Flat and identical
-// frames thus give exactly 0.
+// Winner takes all: the outer argmin of eq. 4, which solves the local model (eq. 2). Where the
+// minimum is not unique, v comes from c^v and u from the row of costs at that v; each tie goes to
+// the smallest |displacement|, then to the negative one. Flat and identical frames therefore give
+// exactly 0.
 
 // The first label, in the order of preference, for which is_best(label) holds; 0 if none does,
 // as with costs that overflowed to NaN.

@@ -1,4 +1,4 @@
-"""The joint model: a CRF over u and v, its dual solver, and the certificate of quality."""
+"""The joint model (eq. 3 of the paper): a CRF over u and v, its dual solver, and the bound."""
 
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.fit_points import FitPoint, FitStep

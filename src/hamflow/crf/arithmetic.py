@@ -1,7 +1,7 @@
-"""In what units the solver computes: int16 fixed point, or whole numbers held in float32.
+"""The units in which the solver computes: int16 fixed point, or whole numbers held in float32.
 
-Both are exact: with bits the bound is monotone to the last bit. And it is a bound of the unrounded
-energy, as every rounding is downwards.
+Both are exact: with bits, the bound never falls, not even by one unit. It is also a bound of the
+unrounded energy (eq. 3), because everything is rounded down.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Arithmetic:
         return math.floor(cost * self.scale)
 
     def edges(self, weights: Weights, config: CrfConfig) -> Volume:
-        """Return ``w ρ`` for each edge, H×W×3: its first step, its slope, and its cap."""
+        """Return ``w ρ`` (eq. 3) for each edge, H×W×3: its first step, its slope, and its cap."""
         slope = (config.tau2 - config.tau1) / (config.delta - 1)
         factors = np.array([config.tau1, slope, config.tau2]) * self.scale
         return np.floor(weights[..., None] * factors).astype(self.dtype)

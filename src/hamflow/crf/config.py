@@ -20,7 +20,7 @@ _LARGEST = 5e5
 
 @dataclass(frozen=True)
 class CrfConfig:
-    """Parameters of ``E(u, v) = Σ c(i; u, v) + Σ w_ij [ρ(u_i - u_j) + ρ(v_i - v_j)]``.
+    """Parameters of ``E(u, v) = Σ c(i; u, v) + Σ w_ij [ρ(u_i - u_j) + ρ(v_i - v_j)]`` (eq. 3).
 
     Parameters
     ----------

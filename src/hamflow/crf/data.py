@@ -1,4 +1,4 @@
-"""The data term c(i; u, v), from bits (Q) or floats (F), as the solver needs it."""
+"""The data term c(i; u, v) of eqs. 1 and 3, from bits (Q) or floats (F of Table 1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hamflow.window import Window
 
 
 class DataTerm(Protocol):
-    """Costs that are computed when they are needed; the 4D cost is never stored."""
+    """Costs that are computed when they are needed; the 4D cost (eq. 1) is never stored."""
 
     window: Window
     shape: tuple[int, int]

@@ -1,4 +1,8 @@
-"""Algorithm 1 of the paper: block-coordinate ascent on the decomposed dual."""
+"""Algorithm 1 of the paper: block-coordinate ascent on the decomposed dual (eqs. 6 to 9).
+
+Erratum: the messages between the planes are printed as ``λ += min [...]`` (eqs. 8 and 9). They have
+to be assignments, ``λ := min [...]``; with ``+=`` the bound falls from the second iteration on.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ Axis = Literal["horizontal", "vertical"]
 
 
 class PlaneDual:
-    """The dual variables of one plane and its in-plane solver (DMM).
+    """The dual variables of one plane and its in-plane solver (DMM, eqs. 6b, 6c and 7).
 
     After every pass the chains of both directions have the minimum 0, but for what `slack` holds:
     the bound is the sum of its minima.
@@ -47,7 +51,7 @@ class PlaneDual:
         self._passes = 0
 
     def solve(self, start: Axis, inner: int) -> float:
-        """Run 2 · `inner` - 1 passes, then ``lam -= slack``; return the bound."""
+        """Run 2 · `inner` - 1 passes (eq. 7a), then ``lam -= slack`` (eq. 7b); return the bound."""
         axis = start
         bound = 0.0
         for step in range(2 * inner - 1):
@@ -109,7 +113,7 @@ class Dual:
             backend.copy_from(self.planes["v"].lam, initial_lam)
 
     def iterate(self) -> float:
-        """Run one outer iteration; return the bound."""
+        """Run one outer iteration of Algorithm 1; return the bound Ψ (eq. 6a)."""
         window = self._data.window
         inner, start = self._config.inner, self._start
         self._start = other(start)

@@ -1,4 +1,7 @@
-"""The joint model itself: edge weights, ρ, and the energy of a labeling in double precision."""
+"""The energy of eq. 3 in double precision: edge weights, ρ, and the sum over all edges.
+
+The shape of ρ is a reconstruction: see `rho`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ Costs = NDArray[np.float64]
 
 
 def edge_weights(image: ArrayLike, alpha: float) -> tuple[Weights, Weights]:
-    """Return the weights w_ij of the edges to the right and down, each H×W.
+    """Return the contrast-sensitive weights w_ij (eq. 3) of the edges right and down, each H×W.
 
     ``w_ij = exp(-alpha/3 Σ_c |I_ic - I_jc|)`` for RGB, and the same mean over channels for others.
     The last column (row) has no edge to the right (down); its weight is 0.
@@ -41,7 +44,16 @@ def edge_weights(image: ArrayLike, alpha: float) -> tuple[Weights, Weights]:
 
 
 def rho(config: CrfConfig, count: int) -> Costs:
-    """Return ρ(0), ρ(1), ..., ρ(count - 1)."""
+    """Return ρ(0), ρ(1), ..., ρ(count - 1), the robust penalty of eq. 3.
+
+    Notes
+    -----
+    The paper shows ρ only as a drawing (Figure 2a) and gives its two parameters, τ1 and τ2; the
+    formula is a reconstruction. With the default δ = 2 it has two levels, ``ρ(0) = 0``,
+    ``ρ(±1) = τ1`` and τ2 beyond, which is the form with these two parameters in solvers that the
+    authors' group published. A larger δ puts a linear slope between τ1 and τ2. The other obvious
+    reading, ``min(τ1 |t|, τ2)``, hardly regularizes costs of this range.
+    """
     t = np.arange(count, dtype=np.float64)
     slope = (config.tau2 - config.tau1) / (config.delta - 1)
     values = np.minimum(config.tau1 + slope * (t - 1), config.tau2)
@@ -52,7 +64,7 @@ def rho(config: CrfConfig, count: int) -> Costs:
 def pairwise_energy(
     u: Labels, v: Labels, right: Weights, down: Weights, rho_values: Costs
 ) -> float:
-    """Return ``Σ w_ij [ρ(u_i - u_j) + ρ(v_i - v_j)]``."""
+    """Return ``Σ w_ij [ρ(u_i - u_j) + ρ(v_i - v_j)]``, the second sum of eq. 3."""
     last = len(rho_values) - 1
     total = 0.0
     for weights, axis in ((right[:, :-1], 1), (down[:-1], 0)):

@@ -1,4 +1,4 @@
-"""From the dual's slacks to labels: argmin, then moves that never raise the energy."""
+"""From the slacks of the dual to labels: argmin as in the paper, then moves that lower eq. 3."""
 
 from __future__ import annotations
 

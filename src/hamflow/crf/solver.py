@@ -1,4 +1,4 @@
-"""The joint model from end to end: descriptors in, labels with a certificate out."""
+"""The joint model (eq. 3) from end to end: descriptors in, labels and a lower bound out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CrfStep:
     iteration : int
         From 1 on.
     bound : float
-        Ψ: no labeling has a smaller energy.
+        Ψ (eq. 6): no labeling has a smaller energy.
     energy : float
         E of the best labeling so far.
     seconds : float

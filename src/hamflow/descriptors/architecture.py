@@ -1,7 +1,7 @@
-"""What a descriptor network consists of, without any of its weights.
+"""The layers of a descriptor network, without its weights (Figure 1 of the paper).
 
-The one place that knows the layers: the network that learns, the graph that is exported and the
-check of a file's shapes are all built from it.
+This is the only place that knows the layers: the network that is trained, the graph that is
+exported and the check of the shapes in a file are all derived from it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ class Architecture:
     Parameters
     ----------
     kind : "paper" or "context"
-        ``paper``: the paper's (section 3.2). A 3×3 layer, then 2×2 layers, tanh after each, no
-        stride; the image is continued by its outermost pixels, once for the whole network.
-        ``context``: some components from such a network, and others that see far: a first layer of
-        sparse taps at several distances, then a 2×2 and two 1×1 layers, tanh after each.
+        ``paper``: the network of the paper (section 3.1, Figure 1). A 3×3 layer, then 2×2 layers,
+        tanh after each, no stride; the image is padded once, by replicating its border.
+        ``context``: some components from such a network, and others with a larger receptive field:
+        a first layer of sparse taps at several distances, then a 2×2 and two 1×1 layers, tanh after
+        each.
     layers : int
         Layers of the paper's network: it sees (layers + 2)² pixels. Odd.
     channels : int

@@ -1,4 +1,4 @@
-"""Changes of a pair before it is learned from, the same for the same seed."""
+"""Augmentation: random changes of a training pair; the same seed gives the same changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Sample:
-    """A pair to learn from: images (H, W, 3) in 0..1, flow (H, W, 2), and what is hidden."""
+    """A training pair: images (H, W, 3) in 0..1, flow (H, W, 2), and the occluded pixels."""
 
     image0: _Floats
     image1: _Floats
@@ -58,14 +58,14 @@ def _rescaled(sample: Sample, factor: float, crop: tuple[int, int] | None) -> Sa
     rows, columns = max(1, round(height * factor)), max(1, round(width * factor))
     y = (np.arange(rows, dtype=np.float32) + 0.5) * (height / rows) - 0.5
     x = (np.arange(columns, dtype=np.float32) + 0.5) * (width / columns) - 0.5
-    # The flow of the nearest pixel: a mean over an outline would belong to neither side.
+    # The flow of the nearest pixel: a mean across a motion boundary would belong to neither side.
     near_y = np.clip(np.rint(y), 0, height - 1).astype(np.intp)
     near_x = np.clip(np.rint(x), 0, width - 1).astype(np.intp)
     near = np.ix_(near_y, near_x)
     scales = np.array([columns / width, rows / height], np.float32)
 
     def resampled(image: _Floats) -> _Floats:
-        # Whatever gets smaller loses its finest details first.
+        # Blurred before it is reduced, against aliasing.
         source = _blurred(image, 0.5 * (1 / factor - 1) + 0.3) if factor < 1 else image
         return _bilinear(_bilinear(source, y, 0), x, 1)
 

@@ -1,4 +1,4 @@
-"""All that a training run is made of, in one place: a TOML file or the command's flags."""
+"""All settings of a training run, as a TOML file or the flags of the command give them."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _SEEDS = 2**31  # scenes to validate on have the seeds above
 
 @dataclass(frozen=True)
 class AugmentConfig:
-    """What happens to a pair before it is learned from.
+    """Augmentation: random changes of a pair before the network is trained on it.
 
     Parameters
     ----------
     mirror : bool
-        Mirror and transpose at random, the flow with the images.
+        Mirror and transpose images and flow at random.
     rescale : float
-        Enlarge or reduce a pair by up to this factor; 1 for never. It is done before cropping.
+        Enlarge or reduce a pair by up to this factor, before it is cropped; 1 never does.
     photometric : float
-        Chance that a pair's brightness, contrast, gamma and colors change, differently in the
-        two images.
+        Probability that brightness, contrast, gamma and colors of a pair change, differently in
+        the two images.
     strength : float
-        How strongly they do: standard deviation of the logarithms.
+        How strongly they change: the standard deviation of the logarithms.
     blur : float
-        Chance for each image to be blurred.
+        Probability of each image to be blurred.
     max_blur : float
         Standard deviation of the widest blur, in pixels.
     noise : float
-        Standard deviation of the strongest noise, of a range of 0..1.
+        Standard deviation of the strongest noise, for values from 0 to 1.
     """
 
     mirror: bool = True
@@ -71,21 +71,21 @@ class DataConfig:
     Parameters
     ----------
     dataset : str
-        Scenes rendered while learning (synthetic), or pairs on the disk: one's own (folder), or
-        the training part of a public data set; see `hamflow.datasets.open_dataset`.
+        synthetic renders scenes during training. All others are pairs on the disk: folder (your
+        own), or the training part of a public data set; see `hamflow.datasets.open_dataset`.
     root : Path or None
         Synthetic: a folder of photographs, or none for drawn textures. Folder: the tree of
         <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png. Else: the folder of
         the data set, laid out as it is published.
     subset : float
-        Share of the pairs on the disk to learn from, evenly sampled; the paper takes 0.2.
+        Share of the pairs on the disk to train on, evenly sampled; the paper uses 0.2.
     reduce : int
-        Reduce pairs on the disk by this whole factor first.
+        Reduce pairs on the disk by this whole factor before anything else.
     crop : (int, int) or None
-        Height and width of what is cut from a pair on the disk; None ("none" in a file) for whole
-        images.
+        Height and width of the part that is cut from a pair on the disk; None ("none" in a file)
+        for whole images.
     synthetic : SyntheticConfig
-        What synthetic scenes are like.
+        How synthetic scenes are made.
     """
 
     dataset: DatasetName = "synthetic"
@@ -110,57 +110,59 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """A training run.
+    """The settings of a training run.
 
     Parameters
     ----------
     network : Architecture
-        What is learned.
+        The network to train.
     model : "ff", "fq" or "qq"
-        How it is learned: which of the two minimizations see floats.
+        The model of the paper to train it in. The first letter is for the outer minimization, the
+        second for the inner one: f uses floats, q uses bits.
     window : int
         D, the side of the paper's square window.
     bootstrap : float
-        Share of the steps, at the beginning, in which FQ and QQ take the true inner minimizer.
+        Share of the steps, at the beginning, in which FQ and QQ use the true flow in place of the
+        inner minimizer.
     target : "one" or "spread"
-        The true label alone, or with shares for its neighbors.
+        The target distribution: the true label alone, or spread over its neighbors, too.
     temperature : float
-        What costs are divided by in the softmax.
+        Costs are divided by this before the softmax (eq. 5 of the paper has 1).
     outside : float
         Cost of a target outside of the image.
     balance : float
-        Weight of what keeps the bits from becoming constant.
+        Weight of the term that keeps bits from becoming constant.
     steps : int
         How many steps to take.
     batch : int
-        Pairs in a step, in each process.
+        Pairs per step, in each process.
     learning_rate : float
-        At its highest.
+        The highest learning rate.
     warmup : int
-        Steps in which it rises to that.
+        Steps in which the learning rate rises to its highest value.
     final_rate : float
-        Share of it that is left at the last step; the way there is a cosine.
+        The learning rate of the last step, as a share of the highest; it falls like a cosine.
     clip : float
-        Largest norm of the gradient.
+        Largest norm of the gradient; a longer one is shortened to it.
     seed : int
-        Of the weights and of the data.
+        Seed of the random numbers for weights and data.
     start : Path or None
         Weights (safetensors) to start from instead of random ones.
     data : DataConfig
         Where the pairs come from.
     augment : AugmentConfig
-        What happens to them.
+        How they are changed at random.
     validation : DataConfig or None
-        Pairs to validate on; None for those of the data, synthetic scenes with other seeds. (In
-        the file only.)
+        Pairs to validate on; None takes those of the data, or synthetic scenes with other seeds. It
+        can be given in a file only.
     validation_pairs : int
-        How many; evenly sampled from those on a disk.
+        How many pairs to validate on; of those on the disk, evenly sampled ones.
     validate_every : int
         Steps between validations.
     checkpoint_minutes : float
         Minutes between checkpoints.
     workers : int
-        Processes that prepare pairs; 0 prepares them in between.
+        Processes that prepare pairs in the background; 0 prepares them between the steps.
     threads : int
         Threads of the network and of the matching; 0 for as many as there are cores.
     """
@@ -197,7 +199,7 @@ class TrainConfig:
         if self.target not in get_args(Target):
             raise InputError(f"target must be one or spread, not {self.target!r}.")
         if self.model != "ff" and self.network.m != 64:
-            raise InputError(f"{self.model} needs descriptors of m = 64, not {self.network.m}.")
+            raise InputError(f"{self.model} needs descriptors of m = 64, not {self.network.m}; set network.m to 64.")
         _check(
             2 <= self.window <= 1024 and self.window % 2 == 0,
             "window",
@@ -224,7 +226,7 @@ def _check(right: bool, name: str, expected: str, value: object) -> None:
 
 
 def read_config(path: str | os.PathLike[str]) -> TrainConfig:
-    """Return the run that a TOML file describes; what it leaves out has its default.
+    """Read the settings of a run from a TOML file; what is not given has its default.
 
     Raises
     ------

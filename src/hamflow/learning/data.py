@@ -1,4 +1,4 @@
-"""Pairs to learn from and to validate on: any pair by its number, the same in every process."""
+"""Pairs to train and to validate on: a number gives the same pair in every process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VALIDATION_SEED = 2**31  # far from any seed that a user would choose
 
 
 class PairSource:
-    """Pairs of a `DataConfig` by number, as they are."""
+    """The pairs of a `DataConfig` by number, without augmentation."""
 
     def __init__(self, config: DataConfig, seed: int) -> None:
         self._config = config
@@ -53,7 +53,7 @@ class PairSource:
 
 
 class TrainingPairs(Dataset[Sample]):
-    """The endless sequence of augmented pairs that a run learns from."""
+    """The endless sequence of augmented pairs that a run is trained on."""
 
     def __init__(self, config: TrainConfig) -> None:
         self._source = PairSource(config.data, config.seed)
@@ -105,7 +105,7 @@ def training_batches(
 
 @dataclass(frozen=True)
 class _Numbers(Sampler[int]):
-    """The numbers of the pairs of one process; together, the processes take every number once."""
+    """The numbers of the pairs of one process; all processes together use each number once."""
 
     first_step: int
     steps: int
@@ -123,7 +123,7 @@ class _Numbers(Sampler[int]):
 
 
 class _Answers(Dataset[Sample | HamflowError]):
-    """Pairs, or what is wrong with them: raised in a worker, the error would become a traceback."""
+    """Pairs, or the error of reading one: raised in a worker, it would become a traceback."""
 
     def __init__(self, pairs: TrainingPairs) -> None:
         self._pairs = pairs
@@ -136,12 +136,12 @@ class _Answers(Dataset[Sample | HamflowError]):
 
 
 def _prepare_worker(_: int) -> None:
-    """Make a worker live exactly as long as the process that it works for.
+    """Make a worker live exactly as long as the training process.
 
-    Ctrl-C and SIGTERM reach the workers, too, but they must go on: that process ends after the
-    step, for which it may be waiting for a pair, and then ends them. If it is killed, they notice
-    by themselves; torch looks only after their parent, the fork server, which in turn waits for
-    them.
+    Ctrl-C and SIGTERM reach the workers, too, but they must go on: the training process finishes
+    its step first, for which it may be waiting for a pair, and then ends them. If it is killed, they
+    have to notice by themselves: torch only watches their parent, which is the fork server, and the
+    fork server waits for them.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -182,12 +182,12 @@ def _floats(image: NDArray[np.uint8] | NDArray[np.uint16]) -> NDArray[np.float32
 
 
 def _reduced(sample: Sample, factor: int) -> Sample:
-    """Average boxes of pixels; a box is hidden if half of it is, and known if all of it is."""
+    """Average boxes of pixels; one is occluded if half of it is, and known if all of it is."""
     if factor == 1:
         return sample
     rows, columns = (side // factor for side in sample.flow.shape[:2])
     if min(rows, columns) < 1:
-        raise InputError(f"Reduced by {factor}, nothing is left of a pair.")
+        raise InputError(f"Reduced by {factor}, nothing is left of a pair; set data.reduce lower.")
 
     def boxes(array: NDArray[np.float32]) -> NDArray[np.float32]:
         cut = array[: rows * factor, : columns * factor]

@@ -1,4 +1,4 @@
-"""The loss: cross-entropy of the softmax over ``-c^u`` and ``-c^v`` at the true flow."""
+"""The loss (eq. 5 of the paper): cross-entropy of softmax over ``-c^u`` and ``-c^v``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hamflow.learning.config import Target
 from hamflow.window import MAX_DISPLACEMENT, Window
 
 SPREAD = (0.05, 0.2, 0.5, 0.2, 0.05)
-"""Shares of the labels around the true one (W. Luo, A. Schwing, R. Urtasun, CVPR 2016)."""
+"""Weights of the target around the true label (W. Luo, A. Schwing, R. Urtasun, CVPR 2016)."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of a pair, as the loss needs it.
+    """The true flow of a pair in the form that the loss needs.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Truth:
 def matching_loss(
     cu: Tensor, cv: Tensor, truth: Truth, *, target: Target = "one", temperature: float = 1.0
 ) -> Tensor:
-    """Return the mean loss over the pixels that count: a scalar, 0 if there are none.
+    """Return the loss of eq. 5 as a mean over the pixels that count: a scalar, 0 without any.
 
     Parameters
     ----------
@@ -85,11 +85,13 @@ def matching_loss(
     truth : Truth
         The true labels, and the pixels that count.
     target : "one" or "spread"
-        All of the target on the true label, or shares of it on its neighbors.
+        The target distribution: all of it on the true label, as in eq. 5, or some of it spread over
+        the neighboring labels.
     temperature : float
-        What costs are divided by. The higher, the larger the margin that is learned.
+        Costs are divided by this before the softmax. A higher one makes the network learn a larger
+        margin.
     """
-    # By their numbers: the gradient of a choice by a mask takes far longer.
+    # By index: the gradient of indexing with a mask takes far longer.
     rows = truth.mask.flatten().nonzero()[:, 0]
     of_u, of_v = (costs.flatten(0, 1).index_select(0, rows) for costs in (cu, cv))
     return (
@@ -101,8 +103,9 @@ def matching_loss(
 def balance_loss(phi: Tensor) -> Tensor:
     """Return how far the bits are from being set in half of the pixels: 0 to m.
 
-    The sum over the components of their squared means over all pixels. A bit that is the same
-    everywhere tells nothing, and a network may forget how to use it for good.
+    It is the sum over all components of the squared mean over all pixels, and not part of the
+    paper's loss. A bit that is the same everywhere carries no information, and without this term
+    training may never bring it back.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""The min-projection as differentiable layers: FF, FQ and QQ (section 3 of the paper).
+"""The min-projection (eq. 4) as differentiable layers: the models FF, FQ and QQ (section 3.1).
 
-Each takes the descriptors of two images and returns ``c^u`` and ``c^v``. The 4D cost exists
-nowhere, neither forward nor backward: what is kept is the inner minimizers, H×W×(du + dv).
+Each takes the descriptors of two images and returns ``c^u`` and ``c^v``. The 4D cost is never
+stored, neither in the forward nor in the backward pass: only the inner minimizers are kept, which
+are H×W×(du + dv) labels.
 """
 
 from __future__ import annotations
@@ -35,22 +36,24 @@ def project(
     phi0, phi1 : (H, W, m) float32 tensors on the CPU
         Descriptors; m = 64 unless the model is FF.
     window : Window or int or tuple
-        Displacements to look at.
+        Displacements to search.
     model : "ff", "fq" or "qq"
-        FF: floats in both minimizations. FQ: the inner argmin from the bits, the outer value from
-        the floats; like FF's, its gradient is exact wherever the inner argmin is unique. QQ: bits
-        in both; its gradient is that of FQ, straight through the sign.
+        FF: floats in both minimizations (eq. 4). FQ: the inner argmin from the bits, the outer
+        value from the floats; its gradient is exact wherever the inner argmin is unique, as that of
+        FF is. QQ: bits in both; its gradient is the straight-through estimate, which ignores the
+        sign function.
     outside : float
         Cost of a target outside of the image, which has no gradient.
     inner : (H, W, 2) array of float32, optional
-        Flow to take for the inner minimizer wherever it is known (finite): c^u(u) = c(u, v*) and
-        c^v(v) = c(u*, v). Bits that mean nothing yet choose inner minimizers that mean nothing;
-        with the true ones learning starts all the same. Not for FF.
+        Flow that replaces the inner minimizers wherever it is finite: c^u(u) = c(u, v*) and
+        c^v(v) = c(u*, v). At the beginning of training the bits carry no information, and the inner
+        minimizers that they choose do not either; with the true flow here training starts all the
+        same. Not for FF.
     """
     if model not in ("ff", "fq", "qq"):
         raise InputError(f"model must be ff, fq or qq, not {model!r}.")
     if model == "ff" and inner is not None:
-        raise InputError("FF finds its inner minimizer itself; leave inner out, or take FQ.")
+        raise InputError("The model ff has no use for inner: leave inner out, or use the model fq.")
     result: tuple[Tensor, Tensor] = _Projection.apply(  # type: ignore[no-untyped-call]
         phi0, phi1, Window.of(window), model, outside, inner
     )

@@ -1,4 +1,4 @@
-"""The siamese descriptor networks (section 3.2 of the paper, and one that sees more)."""
+"""The siamese descriptor networks: that of the paper (Figure 1), and one with more context."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Visitor = Callable[[nn.Conv2d, Tensor], None]
 
 
 def build_network(architecture: Architecture) -> DescriptorNetwork:
-    """Return the network of an architecture, with weights that wait for `initialize`."""
+    """Return the network of an architecture; call `initialize` before training it."""
     kinds = {"paper": PaperNetwork, "context": ContextNetwork}
     return kinds[architecture.kind](architecture)
 
 
 class DescriptorNetwork(nn.Module):
-    """What both kinds share: N×3×H×W images in 0..1 become N×H×W×m descriptors in -1..1."""
+    """Base of both networks: N×3×H×W images in 0..1 become N×H×W×m descriptors in -1..1."""
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class DescriptorNetwork(nn.Module):
         first = next(layer for layer in self.modules() if isinstance(layer, nn.Conv2d))
         self._visit = _standardize
         with torch.no_grad():
-            # What is the same everywhere says nothing of where a pixel went.
+            # A constant over the image carries no information about where a pixel moved.
             first.weight -= first.weight.mean((2, 3), keepdim=True)
             self(images)
         self._visit = None
@@ -66,7 +66,7 @@ class DescriptorNetwork(nn.Module):
         self.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
 
     def _chain(self, layers: nn.ModuleList, x: Tensor) -> Tensor:
-        """Return what a 3×3 and then 2×2 layers make of N×3×H×W, as N×H×W×m with margins."""
+        """Apply a 3×3 layer, then 2×2 layers, to N×3×H×W; return N×H×W×m with margins."""
         x = torch.tanh(self._convolve(layers[0], x))
         if self._visit is not None:
             for layer in layers[1:]:
@@ -90,7 +90,7 @@ class DescriptorNetwork(nn.Module):
 
 
 class PaperNetwork(DescriptorNetwork):
-    """The paper's: 3×3, then 2×2 layers, tanh after each, at full resolution throughout."""
+    """The paper's network (Figure 1): 3×3, then 2×2 layers, tanh after each, no stride."""
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__(architecture)
@@ -106,7 +106,7 @@ class PaperNetwork(DescriptorNetwork):
 
 
 class _Layer2x2(torch.autograd.Function):
-    """A 2×2 layer with its tanh, on pixels in one row; 1.4 times as fast as the library's."""
+    """A 2×2 layer with its tanh, on pixels in one row; 1.4 times as fast as that of torch."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, stride: int) -> Tensor:
@@ -140,10 +140,10 @@ def _taps(stride: int) -> list[tuple[tuple[int, int], int]]:
 
 
 class ContextNetwork(DescriptorNetwork):
-    """Some bits of the paper's kind, and others that compare pixels far apart, sharply.
+    """A network with some bits like the paper's, and others that compare pixels far apart.
 
-    The second kind starts as what the hand-crafted descriptor is: differences of two pixels, their
-    sign. Learning makes them differences of many pixels, and mixtures of such.
+    The second kind is initialized like the hand-made descriptor: as signs of the differences of two
+    pixels. Training turns them into differences of many pixels and mixtures of those.
     """
 
     def __init__(self, architecture: Architecture) -> None:
@@ -219,7 +219,7 @@ class ContextNetwork(DescriptorNetwork):
 
 
 def _nearly(layer: nn.Module, gain: float, noise: float, generator: torch.Generator) -> None:
-    """Let each unit pass on the input of its own number, `gain` times, with some noise."""
+    """Initialize a layer as `gain` times the identity, with some noise."""
     assert isinstance(layer, nn.Conv2d)
     out, into, size, _ = layer.weight.shape
     deviation = noise / (into * size**2) ** 0.5 if gain else noise

@@ -22,7 +22,7 @@ def plot_curve(
     labels: Sequence[str] = (),
     title: str = "",
 ) -> None:
-    """Draw the loss and the validation's outliers of one or several runs over their steps.
+    """Draw the loss and the outliers at validation of one or several runs over their steps.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def plot_curve(
     output : Path
         The picture.
     labels : sequence of str
-        What the runs are called; names of their folders if not given.
+        Names of the runs; by default those of their folders.
     title : str
-        What stands above.
+        Title of the picture.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""How good the descriptors are by themselves: winner takes all, quantized and as trained."""
+"""Validation: the errors of winner takes all with the network, quantized and as trained."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hamflow.window import Window
 
 @dataclass(frozen=True)
 class Validation:
-    """Means over the pairs, in pixels and shares of the pixels that count.
+    """Means over the validation pairs, of the pixels that the loss counts.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Validation:
     epe_qq, outlier_3px_qq : float
         Error of winner takes all on bits, and the share of errors above 3 pixels.
     epe_trained, outlier_3px_trained : float
-        The same with floats where the model has floats.
+        The same as the model is trained: with floats where it has floats.
     constant_bits : float
         Share of the bits that are the same at more than 98 % of an image's pixels.
     """
@@ -46,7 +46,7 @@ class Validation:
 def validate(
     network: DescriptorNetwork, samples: Iterable[Sample], config: TrainConfig
 ) -> Validation:
-    """Measure the network on pairs with known flow; those without a pixel that counts do not."""
+    """Measure the network on pairs with known flow; pairs without a counted pixel are skipped."""
     rows = [_measured(network, sample, config) for sample in samples]
     columns = np.array(rows).reshape(-1, len(fields(Validation))).T
     known = [column[np.isfinite(column)] for column in columns]

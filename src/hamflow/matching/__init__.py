@@ -1,4 +1,7 @@
-"""Matching: the min-projection of the 4D cost in its three variants, and the CRF's messages."""
+"""Matching: the min-projection of the 4D cost (eq. 4) and the messages of the CRF (eqs. 8 and 9).
+
+Equations, tables and figures are those of the paper; docs/paper.md maps each to its place.
+"""
 
 from hamflow.matching.local import local_flow
 from hamflow.matching.messages import HammingCost, float_message, message

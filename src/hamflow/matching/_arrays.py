@@ -1,4 +1,4 @@
-"""What the kernels accept, said in one sentence where it is not met."""
+"""Checks of arguments before they reach the kernels; each error is one sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PHI_MAX = 1e15
 """Descriptors up to here cannot overflow, whatever m is: 2^24 products of 1e30 fit a float32."""
 
 Describe = Callable[[NDArray[Any]], Bits]
-"""Something that gives every pixel of an image its 64 bits."""
+"""A function that gives every pixel of an image its 64 bits."""
 
 
 def _array(value: object, name: str, dtype: type[np.generic], axes: str) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""The local model from end to end: images, bits, winner-takes-all flow."""
+"""The local model (eq. 2 of the paper) from end to end: images, bits, winner-takes-all flow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def local_flow(
     *,
     describe: Describe = pair_bits,
 ) -> NDArray[np.float32]:
-    """Match two images by their descriptors, each pixel on its own.
+    """Match two images by their descriptors, each pixel on its own (eq. 2, quantized).
 
     Parameters
     ----------

@@ -1,7 +1,12 @@
-"""Messages between the planes of the CRF: a min-projection with cost offsets.
+"""Messages between the planes of the CRF (eqs. 8 and 9 of the paper).
 
-``lam_v(v) := min_u [c(u, v) - lam_u(u)]`` and ``lam_u(u) := min_v [c(u, v) - lam_v(v)]``, with the
-cost c evaluated on the fly from bits (Q) or floats (F).
+A message is a min-projection with cost offsets, ``lam_v(v) := min_u [c(u, v) - lam_u(u)]`` (eq. 8)
+and ``lam_u(u) := min_v [c(u, v) - lam_v(v)]`` (eq. 9). The cost c is evaluated on the fly, from
+bits (column Q of Table 1) or floats (column F).
+
+Erratum: the paper prints both updates as ``lam += min [...]``. That is right only while the
+receiving lam is 0, as in the first iteration. Used literally, it makes the lower bound fall from
+the second outer iteration on. The update has to be an assignment, as it is here.
 """
 
 from __future__ import annotations
@@ -31,10 +36,11 @@ Receiver = Literal["u", "v"]
 
 @dataclass(frozen=True)
 class HammingCost:
-    """The cost of a Hamming distance h: step · h + base, and of a target outside.
+    """The cost of a Hamming distance h (eq. 1, quantized): step · h + base.
 
-    The defaults are the paper's units, c = 2 h - m, with the chance level outside. For fixed
-    point all three are whole numbers in units of 1/scale: ``HammingCost.fixed(scale)``.
+    The defaults are the paper's units, c = 2 h - m with m = 64. A target outside of the image costs
+    `outside`, by default as much as a match by chance. For fixed point, all three are whole numbers
+    in units of 1/scale: see `HammingCost.fixed`.
     """
 
     step: float = 2.0
@@ -56,7 +62,7 @@ def message(
     to: Receiver,
     cost: HammingCost | None = None,
 ) -> NDArray[Any]:
-    """Send a message between the planes, from packed bits.
+    """Send a message between the planes (eqs. 8 and 9), from packed bits.
 
     Parameters
     ----------
@@ -65,10 +71,10 @@ def message(
     window : Window or int or tuple
         Displacements.
     lam : (H, W, du) array for `to` = "v", (H, W, dv) array for "u"
-        Offsets of the sender's labels: int16 for fixed point, where every sum saturates (keep the
-        range small enough that none does), or float32.
+        Offsets of the sender's labels: float32, or int16 for fixed point. Sums of int16 saturate;
+        choose a scale at which no sum gets that large.
     to : "u" or "v"
-        The plane that receives.
+        The plane that receives the message.
     cost : HammingCost, optional
         What a distance costs; whole numbers for int16, with a step of 1 to 128.
 
@@ -102,7 +108,10 @@ def message(
         check_finite(offsets, "lam")
         # The kernel works in units of the step, where lam must not overflow.
         if not _native.all_within(offsets, FLOAT_MAX * min(1.0, step)):
-            raise InputError(f"lam is too large for a step of {step:g}; scale both.")
+            raise InputError(
+                f"lam is too large for a step of {step:g}; divide lam and the cost by the "
+                "same number."
+            )
         _native.message32(first, second, win.as_tuple(), to, (step, base, outside), offsets, out)
     return out
 
@@ -116,7 +125,7 @@ def float_message(
     to: Receiver,
     outside: float = 0.0,
 ) -> NDArray[np.float32]:
-    """Send a message between the planes, from float descriptors: the cost is -<phi0, phi1>.
+    """Send a message between the planes (eqs. 8 and 9), with the float cost -<phi0, phi1>.
 
     Parameters
     ----------
@@ -127,7 +136,7 @@ def float_message(
     lam : (H, W, du) array of float32 for `to` = "v", (H, W, dv) for "u"
         Offsets of the sender's labels.
     to : "u" or "v"
-        The plane that receives.
+        The plane that receives the message.
     outside : float
         Cost of a target outside of the image.
     """
@@ -144,7 +153,7 @@ def _volumes(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the sender's offsets, checked, and room for the receiver's message."""
     if to not in ("u", "v"):
-        raise InputError(f"A message goes to the plane 'u' or 'v', not to {to!r}.")
+        raise InputError(f"to must be the plane 'u' or 'v', not {to!r}.")
     h, w = shape[:2]
     sender, receiver = (win.dv, win.du) if to == "u" else (win.du, win.dv)
     return check_volume(lam, "lam", dtype, (h, w, sender)), np.empty((h, w, receiver), dtype)

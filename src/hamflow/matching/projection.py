@@ -1,8 +1,9 @@
-"""The local model: min-projection of the 4D cost, and winner takes all (eq. 4 of the paper).
+"""The local model: min-projection of the 4D cost, and winner takes all (eqs. 1, 2 and 4).
 
-``c^u(i, u) = min_v c(i; u, v)`` and ``c^v(i, v) = min_u c(i; u, v)``, computed on the fly: the 4D
-cost is never stored. The three variants differ in where they quantize: QQ everywhere, FF nowhere,
-FQ in the inner argmin only.
+``c^u(i, u) = min_v c(i; u, v)`` and ``c^v(i, v) = min_u c(i; u, v)`` (eqs. 4a and 4b of the paper),
+where c is the local matching cost (eq. 1). It is computed on the fly: the 4D cost is never stored.
+The three variants of the paper's section 3.1 differ in where they use quantized descriptors: QQ in
+both minimizations, FF in none, FQ in the inner one only.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ from hamflow.matching._arrays import (
 from hamflow.window import Window, WindowLike, kernel_window
 
 CHANCE_LEVEL = 32
-"""Hamming distance that two unrelated 64-bit descriptors have on average."""
+"""Hamming distance that two unrelated 64-bit descriptors have on average.
+
+It is the default for a target outside of the image: the paper gives no value for its c_outside.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,11 @@ class MinProjection:
     outside: int
 
     def wta(self) -> NDArray[np.float32]:
-        """Return the winner-takes-all flow, H×W×2, in whole pixels.
+        """Return the winner-takes-all flow (eqs. 2 and 4), H×W×2, in whole pixels.
 
-        v minimizes c^v, and u the row of costs at that v. Ties go to the smallest displacement,
-        then to the negative one, so that identical and flat frames give exactly 0.
+        v minimizes c^v, and u minimizes the row of costs at that v, so that both belong to the same
+        minimum where several are equally good. Ties go to the smallest displacement, then to the
+        negative one: identical and flat frames give exactly 0.
         """
         labels = _best_labels(self.cv, self.window.v0)
         return _rescan_bits(self.bits0, self.bits1, self.window, self.outside, labels)
@@ -109,9 +114,10 @@ class FloatMinProjection:
     ) -> tuple[Phi, Phi]:
         """Return the gradients with respect to phi0 and phi1.
 
-        Exact where the inner minimizer is unique: it is the indicator of the chosen pairs, so the
-        gradient is a gather and a scatter-add, O(H W (du + dv) m). Targets outside of the image
-        have a constant cost and no gradient. The same bytes for any number of threads.
+        The derivative is the indicator of the chosen pairs of labels (section 3.1 of the paper, FF
+        and FQ), and exact where the inner minimizer is unique. It takes a gather and a scatter-add,
+        O(H W (du + dv) m). Targets outside of the image have a constant cost and no gradient. The
+        result is the same to the last bit for any number of threads.
 
         Parameters
         ----------
@@ -147,16 +153,16 @@ def min_projection(
     outside: int = CHANCE_LEVEL,
     argmins: bool = False,
 ) -> MinProjection:
-    """Min-projection of the Hamming distances of packed descriptors (QQ).
+    """Min-projection (eq. 4) of the Hamming distances of packed descriptors (model QQ).
 
     Parameters
     ----------
     bits0, bits1 : (H, W) array of uint64
         Packed descriptors of the two images.
     window : Window or int or tuple
-        Displacements to look at; an int D stands for the paper's square window.
+        Displacements to search; an int D stands for the paper's square window.
     outside : int
-        Distance of a target outside of the image; the default is the chance level.
+        Distance of a target outside of the image, the paper's c_outside (eq. 1).
     argmins : bool
         Also return the inner argmins, the labels v̂(u) and û(v).
 
@@ -185,14 +191,14 @@ def float_min_projection(
     outside: float = 0.0,
     argmins: bool = False,
 ) -> FloatMinProjection:
-    """Min-projection of the float cost -<phi0, phi1> (FF).
+    """Min-projection (eq. 4) of the float cost -<phi0, phi1> (model FF).
 
     Parameters
     ----------
     phi0, phi1 : (H, W, m) array of float32
         Descriptors of the two images; any m, fastest for m = 64.
     window : Window or int or tuple
-        Displacements to look at.
+        Displacements to search.
     outside : float
         Cost of a target outside of the image.
     argmins : bool
@@ -215,19 +221,20 @@ def hybrid_min_projection(
     outside: float = 0.0,
     inner: NDArray[np.float32] | None = None,
 ) -> FloatMinProjection:
-    """Min-project by the hybrid FQ: inner argmins on the bits, the float cost at those argmins.
+    """Min-projection of the hybrid model FQ: inner argmins from bits, the float cost at them.
 
     Parameters
     ----------
     phi0, phi1 : (H, W, 64) array of float32
         Descriptors of the two images; their signs are the bits.
     window : Window or int or tuple
-        Displacements to look at.
+        Displacements to search.
     outside : float
         Cost of a target outside of the image; in the inner argmin it has the chance level.
     inner : (H, W, 2) array of float32, optional
-        Flow that takes the place of the inner argmins, where it is finite and (rounded) inside the
-        window: all u at the given v, and all v at the given u. Learning starts with the true one.
+        Flow that replaces the inner argmins where it is finite and, rounded, inside the window: all
+        u are evaluated at the given v, and all v at the given u. Training may begin with the true
+        flow here.
     """
     first, second = check_phi(phi0, phi1)
     win = kernel_window(window)
