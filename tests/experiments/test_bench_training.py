@@ -14,9 +14,9 @@ torch = pytest.importorskip("torch")
 
 import hamflow  # noqa: E402
 from _learning import hidden_extras, one_thread  # noqa: E402, F401
+from experiments.bench import training  # noqa: E402
+from experiments.cli.app import main  # noqa: E402
 from hamflow import InputError  # noqa: E402
-from hamflow.bench import training  # noqa: E402
-from hamflow.cli.main import main  # noqa: E402
 
 SIZE = ["--size", "48", "--layers", "3", "--d", "16", "--rounds", "1", "--steps", "2"]
 PARTS = ("CNN", "matching", "loss")
@@ -103,8 +103,8 @@ def test_wrong_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
 def test_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "hamflow.bench.training")
-    monkeypatch.delattr("hamflow.bench.training")
+    monkeypatch.delitem(sys.modules, "experiments.bench.training")
+    monkeypatch.delattr("experiments.bench.training")
     assert main(["bench", "training"]) == 1
     assert "pip install 'hamflow[train]'" in capsys.readouterr().err
 
@@ -113,4 +113,4 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_info:
         main(["bench", "training", "--help"])
     assert exit_info.value.code == 0
-    assert "usage: hamflow bench training" in capsys.readouterr().out
+    assert "usage: python -m experiments bench training" in capsys.readouterr().out

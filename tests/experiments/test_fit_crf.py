@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.cli.app import main
+from experiments.fit_crf.case import FitCase
+from experiments.fit_crf.points import PARAMETERS
 from hamflow import crf
-from hamflow.cli.main import main
 from hamflow.crf import CrfConfig, FitPoint, FitResult, FitStep, fit, fit_points
-from hamflow.crf.fit_case import FitCase
-from hamflow.crf.fit_points import PARAMETERS
 from hamflow.datasets import FolderDataset, demo_scene
 from hamflow.descriptors import pair_bits
 from hamflow.errors import FileError, InputError
@@ -555,6 +555,6 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         main(["fit-crf", "--help"])
     assert exit_info.value.code == 0
     words = " ".join(capsys.readouterr().out.split())
-    assert "usage: hamflow fit-crf" in words
+    assert "usage: python -m experiments fit-crf" in words
     assert "must not be reported on the same pairs" in words
     assert "paper's values stay the defaults" in words

@@ -1,4 +1,4 @@
-"""``hamflow paper table2`` at a tiny size: that it measures, not how fast it is."""
+"""``paper table2`` at a tiny size: that it measures, not how fast it is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import hamflow
-from hamflow.cli.main import main
+from experiments.cli.app import main
+from experiments.paper import published, table2
 from hamflow.errors import InputError
-from hamflow.paper import published, table2
 
 SIZE = ["--width", "48", "--height", "33", "--d", "16", "--rounds", "1", "--model", "pairs"]
 
@@ -174,7 +174,7 @@ def test_the_smallest_scene() -> None:
 
 
 def test_reference_level_is_refused() -> None:
-    from hamflow.cli.paper_table2 import paper_table2  # noqa: PLC0415
+    from experiments.cli.paper_table2 import paper_table2  # noqa: PLC0415
 
     hamflow.set_isa("reference")
     with pytest.raises(InputError, match="HAMFLOW_ISA"):

@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 from _paths import ROOT
+from experiments.paper.table1 import NETWORKS, columns_of
 from hamflow.evaluation.records import read_csv
-from hamflow.paper.table1 import NETWORKS, columns_of
 
 
 @pytest.fixture(scope="module")

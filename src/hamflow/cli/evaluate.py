@@ -9,16 +9,15 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from hamflow.bench._measure import machine
+from hamflow._runtime import machine
 from hamflow.cli._console import cell, pair_progress, say
 from hamflow.cli._data import DataOptions, data_label, open_pairs
 from hamflow.cli._options import check_targets, chosen_method, parse_window
-from hamflow.cli.bench import write_json
 from hamflow.crf import CrfConfig
 from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
-from hamflow.evaluation.records import Evaluation, write_csv
+from hamflow.evaluation.records import Evaluation, write_csv, write_json
 from hamflow.evaluation.runner import evaluate
 from hamflow.io._atomic import check_writable, make_folder
 
