@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -40,8 +40,11 @@ class Variant:
 
     def __init__(self, preset: str, label: str, changes: dict[str, Any]) -> None:
         self.label = label
-        self.settings = Method(preset).settings | {"method": label, "changes": changes}
-        self._estimator = Estimator(replace(preset_config(preset), **changes))
+        config = replace(preset_config(preset), **changes)
+        self._estimator = Estimator(config)
+        base = Method(preset).settings
+        changed = asdict(config) | {"model": base["estimator"]["model"]}
+        self.settings = base | {"method": label, "estimator": changed}
 
     def __call__(self, image0: NDArray[Any], image1: NDArray[Any]) -> Estimate:
         """Return the estimate for two frames of one size."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from experiments.bench._measure import seconds
+from experiments.bench._measure import ROOT, seconds
 from hamflow._memory import peak_memory
 from hamflow._runtime import get_num_threads, machine, set_num_threads
 from hamflow.datasets.synthetic import SyntheticConfig
@@ -208,6 +208,7 @@ def _memory(config: TrainConfig) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
+        cwd=ROOT,
     )
     if done.returncode:
         reason = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]

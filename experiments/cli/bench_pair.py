@@ -19,8 +19,6 @@ from hamflow.evaluation import opencv_methods
 from hamflow.evaluation.methods import PEER, method_names
 from hamflow.io._atomic import check_writable
 
-_STAGES = ("descriptors", "joint model", "filling", "refinement", "confidence")
-
 
 def bench_pair(
     root: tyro.conf.Positional[Path | None] = None,
@@ -115,9 +113,10 @@ def _tables(report: dict[str, Any], where: str) -> list[Table]:
 
 def _seconds(report: dict[str, Any], where: str) -> Table:
     title = f"Seconds, {report['width']}×{report['height']} pixels of {where}"
-    table = Table("method", "all", *_STAGES, title=title)
+    stages = list(dict.fromkeys(stage for times in report["seconds"].values() for stage in times))
+    table = Table("method", *stages, title=title)
     for name, times in report["seconds"].items():
-        table.add_row(name, *(cell(times.get(stage), ".2f") for stage in ("all", *_STAGES)))
+        table.add_row(name, *(cell(times.get(stage), ".2f") for stage in stages))
     return table
 
 

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from experiments.fit_crf.points import PARAMETERS, Objective, Parameter
+from experiments.fit_crf.fitting import FitResult, fit
+from experiments.fit_crf.points import PARAMETERS, FitStep, Objective, Parameter
 from hamflow.cli._options import parse_window
-from hamflow.crf import CrfConfig, FitResult, FitStep, fit
+from hamflow.crf import CrfConfig
 from hamflow.datasets import FolderDataset
 from hamflow.descriptors import load_model
 from hamflow.errors import InputError

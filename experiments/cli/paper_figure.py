@@ -23,15 +23,17 @@ from experiments.paper.figure import (
 from experiments.paper.figure_layout import draw_figure
 from hamflow.cli._options import check_targets
 from hamflow.crf.plot import check_plot
+from hamflow.datasets import demo_scene
 from hamflow.errors import InputError
 from hamflow.io import read_flow, read_image
 
 
 def paper_figure(
-    first: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FIRST")],
-    second: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="SECOND")],
-    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+    images: Annotated[
+        tyro.conf.Positional[tuple[Path, Path] | None], tyro.conf.arg(metavar="FIRST SECOND")
+    ] = None,
     *,
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
     truth: Path | None = None,
     weights: Path | None = None,
     layers: int = 7,
@@ -52,10 +54,8 @@ def paper_figure(
 
     Parameters
     ----------
-    first
-        The first image.
-    second
-        The second image, of the same size.
+    images
+        The two images, of one size; without them, a rendered scene with its true flow.
     output
         Where to write the figure (.png, .pdf or .svg).
     truth
@@ -87,9 +87,15 @@ def paper_figure(
     named: dict[Matching, str | None] = {"FF": ff, "FQ": fq, "QQ": qq}
     files = {name: file for name, file in named.items() if file is not None}
     networks = find_networks(models, files, weights, layers=layers)
-    check_targets({"--output": output}, files=[first, second, truth, *networks.values()])
-    image0, image1 = read_image(first), read_image(second)
-    true = None if truth is None else read_flow(truth)
+    check_targets({"--output": output}, files=[*(images or ()), truth, *networks.values()])
+    if images is None:
+        if truth is not None:
+            raise InputError("--truth is for two images of your own; name these, too.")
+        scene = demo_scene(height=436, width=768, seed=3)
+        image0, image1, true = scene.image0, scene.image1, scene.flow
+    else:
+        image0, image1 = (read_image(path) for path in images)
+        true = None if truth is None else read_flow(truth)
     if part is not None:
         part.check((image0.shape[0], image0.shape[1]))
     check_pair(image0, image1, true, scale=scale)

@@ -70,8 +70,9 @@ def paper_table1(
         Folder with the networks, NAME/last.safetensors in it, where NAME is ff-5, fq-7 and so on.
     config
         TOML file: scale and window; the tables [evaluation] (pass, split, subset, disjoint_from)
-        and [training], with the settings of hamflow train. recipes/table1.toml learns from
-        rendered scenes, recipes/table1-sintel.toml from 20 % of Sintel, for the other 40 %.
+        and [training], with the settings of hamflow train. recipes/table1.toml of this
+        folder learns from rendered scenes, recipes/table1-sintel.toml from 20 % of Sintel, for the
+        other 40 %.
     networks
         Which of them.
     train

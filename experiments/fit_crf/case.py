@@ -4,37 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hamflow._check import as_flow, as_image
 from hamflow._scale import reduced
 from hamflow._types import Bits
 from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
+from hamflow.evaluation.runner import Pair
 from hamflow.matching._arrays import Describe
-
-
-class Pair(Protocol):
-    """Two frames and the flow between them; a `hamflow.datasets.FlowPair`, for example."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def image0(self) -> ArrayLike:
-        """The first frame."""
-
-    @property
-    def image1(self) -> ArrayLike:
-        """The second frame."""
-
-    @property
-    def flow(self) -> ArrayLike:
-        """The true flow, NaN where it is unknown."""
 
 
 @dataclass(frozen=True, eq=False)

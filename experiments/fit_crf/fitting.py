@@ -102,8 +102,7 @@ def fit(
 ) -> FitResult:
     """Fit the parameters of the joint model to pairs with known flow.
 
-    What is fitted to a benchmark's pairs
-    must not be reported on the same pairs.
+    What is fitted to a benchmark's pairs must not be reported on the same pairs.
 
     Parameters
     ----------

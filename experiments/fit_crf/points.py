@@ -73,7 +73,7 @@ class FitStep:
 
 
 class SpentError(Exception):
-    """The budget is."""
+    """Nothing is left of the budget."""
 
 
 class Evaluation:

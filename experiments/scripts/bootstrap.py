@@ -1,6 +1,6 @@
 """Does the true inner minimizer help FQ to start? Learning curves with and without.
 
-    python benchmarks/bootstrap.py PHOTOGRAPHS [draw]
+    python -m experiments.scripts.bootstrap PHOTOGRAPHS [draw]
 
 runs four short trainings (7 layers) into runs/boot: with and without the true inner minimizer for
 the first third, each from Hamflow's initialization and from torch's own, and draws
@@ -21,7 +21,7 @@ from hamflow.learning import loop, network
 from hamflow.learning.config import DataConfig, TrainConfig
 from hamflow.learning.log import read_curve
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RUNS = {
     "with": "true minimizer first",
     "without": "plain FQ",

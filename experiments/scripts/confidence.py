@@ -1,6 +1,6 @@
 """Fit the weights of hamflow.refinement.confidence to rendered scenes.
 
-    python benchmarks/confidence.py PHOTOGRAPHS [SCENES]
+    python -m experiments.scripts.confidence PHOTOGRAPHS [SCENES]
 
 prints the weights of the regression of the logarithm of the error, and the AUSE with and without
 each quantity, on scenes that were not fitted.

@@ -1,6 +1,6 @@
 """Which schedule of the joint model pays: gap, error and time over pairs with truth.
 
-    python benchmarks/crf_schedules.py ROOT [--output benchmarks/crf_schedules.csv]
+    python -m experiments.scripts.crf_schedules ROOT [--output FILE.csv]
 
 ROOT is a folder data set. Every pair is solved at two scales by every schedule, with the
 hand-crafted descriptor; the CSV has a row for each, and the table of means is printed as Markdown.
@@ -50,7 +50,8 @@ def main() -> None:
     """Solve all pairs and print the means."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", type=Path)
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/crf_schedules.csv"))
+    output = Path("experiments/results/crf_schedules.csv")
+    parser.add_argument("--output", type=Path, default=output)
     arguments = parser.parse_args()
     rows = list(_measure(FolderDataset(arguments.root)))
     with arguments.output.open("w", newline="", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 """Draw the pictures of the documentation.
 
-    python benchmarks/pictures.py ROOT
+    python -m experiments.scripts.pictures ROOT
 
 ROOT is a tree of pairs with known flow. Writes to docs/pictures:
 
@@ -25,7 +25,7 @@ from hamflow.evaluation import Sparsification, opencv_methods, sparsification
 from hamflow.flow import endpoint_error
 from hamflow.visualize import error_map
 
-PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 Picture = NDArray[np.uint8]
 
 

@@ -1,8 +1,8 @@
-"""Write docs/results.md from the measurements in results/: nothing in it is typed by hand.
+"""Write docs/results.md from the measurements in experiments/results.
 
-    python benchmarks/results.py     (or: make results)
+    python -m experiments.scripts.results     (or: make results)
 
-How each file of results/ was made is said beside its table.
+Nothing in it is typed by hand. How each table was made is said beside it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from experiments.paper.table1 import TITLES
 from hamflow.evaluation import FlowMetrics, paired_bootstrap, pool
 from hamflow.evaluation.records import read_csv
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS, PAGE = ROOT / "experiments" / "results", ROOT / "docs" / "results.md"
 
 _METRICS = {
     "epe_all": ("EPE all", ".3f"),
@@ -51,9 +51,10 @@ def page(folder: Path = RESULTS) -> str:
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     parts = [
         "# Results",
-        "Written by `make results` from the tables in [results/](../results): nothing here is typed"
-        " by hand. Errors are endpoint errors in pixels of full resolution; noc is over visible "
-        "pixels, all over all pixels of known flow, both pooled over the pixels of all pairs.",
+        "Written by `make results` from the tables in [experiments/results](../experiments/results)"
+        ": nothing here is typed by hand. Errors are endpoint errors in pixels of full resolution; "
+        "noc is over visible pixels, all over all pixels of known flow, both pooled over the "
+        "pixels of all pairs.",
         *(_evaluation(folder, entry) for entry in manifest["evaluations"]),
         "# The paper's experiments",
         *(_table1(folder, name, manifest) for name in _TABLE1_SETS),

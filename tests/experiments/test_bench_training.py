@@ -57,18 +57,16 @@ def test_bench_training(
     if sys.platform == "linux":
         assert report["memory"]["peak bytes"] > report["memory"]["peak bytes before"] > 1e7
     printed = capsys.readouterr().out
-    for words in ("matching / CNN", "<= 1", "reached", "steps per second", "96×64", "< 12"):
+    for words in ("matching / CNN", "steps per second", "96×64"):
         assert words in printed
 
 
-def test_progress_counts_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_measured_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "_looped", lambda *_: {"seconds per step": 1.0, **WAITED})
     monkeypatch.setattr(training, "_memory", lambda *_: {})
     for rounds, memory, model in ((1, True, "ff"), (2, False, "qq")):
-        named: list[str] = []
         config = training.bench_config(3, (48, 48), 16, model)  # type: ignore[arg-type]
-        report = training.run(config, rounds, 1, memory=memory, progress=named.append)
-        assert len(named) == training.steps(rounds, memory=memory)
+        report = training.run(config, rounds, 1, memory=memory)
         assert ("memory" in report) == memory
         assert report["model"] == model
 

@@ -30,7 +30,7 @@ from hamflow.descriptors.weights import extra_metadata, read_weights
 from hamflow.evaluation.records import read_csv
 
 COMMAND = ("paper", "table1")
-RECIPES = ROOT / "recipes"
+RECIPES = ROOT / "experiments" / "recipes"
 SCENE = demo_scene(32, 40)
 
 

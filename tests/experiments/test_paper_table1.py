@@ -22,7 +22,7 @@ from hamflow.evaluation.records import read_csv
 from hamflow.learning.config import config_of, read_config
 
 COMMAND = ("paper", "table1")
-RECIPES = ROOT / "recipes"
+RECIPES = ROOT / "experiments" / "recipes"
 SCENES = [demo_scene(32, 40, seed) for seed in range(2)]
 TINY = """
 scale = 1

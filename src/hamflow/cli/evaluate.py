@@ -87,7 +87,7 @@ def evaluate_command(
     data
         Which pairs.
     preset
-        fast, balanced (the default), accurate, paper, or a TOML file that changes one of them.
+        fast, balanced (the default), paper, or a TOML file that changes one of them.
     method
         Instead of a preset: wta-ff, wta-fq, wta-qq (local model), crf-f, crf-q (joint model), or
         one of OpenCV's (extra 'peers'): opencv-dis, opencv-farneback, opencv-deepflow,
@@ -100,7 +100,8 @@ def evaluate_command(
         Displacements to look at, in pixels of the reduced frames: D for -D/2..D/2-1, or
         u0,du,v0,dv. By default 128 for wta and crf; presets find their own.
     crf_file
-        Parameters of crf-f and crf-q (TOML, as fit-crf writes it) instead of the paper's.
+        TOML file with parameters of crf-f and crf-q instead of the paper's, named as in
+        hamflow.crf.CrfConfig.
     output
         Folder of the evaluation; by default evaluations/DATASET-METHOD.
     resume

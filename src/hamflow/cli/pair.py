@@ -72,7 +72,7 @@ def pair(
         Where to draw the energy of the joint model and its bound over time (.png, .svg or .pdf);
         needs the extra 'plot'.
     preset
-        'fast', 'balanced', 'accurate', 'paper' (exactly the paper: full resolution, whole pixels,
+        'fast', 'balanced', 'paper' (exactly the paper: full resolution, whole pixels,
         no refinement), or a TOML file that changes one of them.
     window
         Displacements to look at: 'auto', D for the square -D/2..D/2-1, or u0,du,v0,dv; in pixels.
@@ -82,7 +82,7 @@ def pair(
         What pixels are compared by, instead of what the preset says: the name of a shipped model,
         a file (.onnx, .safetensors), or 'pairs', the hand-crafted descriptor.
     crf_file
-        Parameters of the joint model in a TOML file, as 'hamflow fit-crf' writes them.
+        TOML file with parameters of the joint model, named as in hamflow.crf.CrfConfig.
     """
     config = preset_config(preset)
     if crf_file is not None:

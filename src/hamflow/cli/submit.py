@@ -52,7 +52,7 @@ def submit(
     passes
         Of Sintel: clean, final; by default both, as its server wants.
     preset
-        fast, balanced (the default), accurate, paper, or a TOML file that changes one of them.
+        fast, balanced (the default), paper, or a TOML file that changes one of them.
     method
         Instead of a preset: wta-ff, wta-fq, wta-qq (local model), crf-f, crf-q (joint model), or
         one of OpenCV's (extra 'peers') such as opencv-dis.

@@ -118,7 +118,7 @@ def video(
     output
         The folder for the flow files, or the color video.
     preset
-        'fast', 'balanced', 'accurate', 'paper', or a TOML file.
+        'fast', 'balanced', 'paper', or a TOML file.
     window
         Displacements to look at: 'auto', D for the square -D/2..D/2-1, or u0,du,v0,dv.
     scale
