@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native src -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test browser test-neon test-native bench results stubs wheel clean
+.PHONY: demo test browser test-neon test-native bench paper results stubs wheel clean
 
 # What is installed is the package as a user would have it, not a link into this folder.
 $(VENV)/installed: $(SOURCES)
@@ -66,15 +66,30 @@ test-native:
 	cmake --build build/native
 	build/native/kernels_test
 
-# Real scenes besides the rendered one: make bench DATA=folder, where folder/sintel-clean is.
+# The doors of the laboratory; experiments/README.md tells what they make. Real pairs instead of
+# rendered ones, or besides them: DATA=folder, where folder/sintel-clean holds them.
+LAB := $(BIN)/python -m experiments
+PAIRS := $(if $(DATA),folder $(DATA) --subset sintel-clean,synthetic --count 4)
+MARKET := $(DATA)/sintel-clean/market_5_0002
+SAMPLE := $(if $(DATA),$(MARKET)/frame1.png $(MARKET)/frame2.png --truth $(MARKET)/flow.flo)
+
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[peers]"
-	$(BIN)/hamflow bench kernels --rounds 6 --json benchmarks/kernels.json
-	$(BIN)/hamflow bench crf $(if $(DATA),--data $(DATA)) --json benchmarks/crf.json
+	$(LAB) bench kernels --rounds 6 --json experiments/results/kernels.json
+	$(LAB) bench crf $(if $(DATA),--data $(DATA)) --json experiments/results/crf.json
 
-# docs/results.md from the tables in results/; commit the result.
+paper: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[plot]"
+	mkdir -p out/paper
+	$(LAB) paper table1 --data $(PAIRS) --config experiments/recipes/table1.toml \
+		--weights experiments/results/table1 --no-train --resume -o out/paper/table1
+	$(LAB) paper table2 --csv out/paper/table2.csv --json out/paper/table2.json
+	$(LAB) paper table3 --data $(PAIRS) --resume -o out/paper/table3
+	$(LAB) paper figure $(SAMPLE) --weights experiments/results/table1 -o out/paper/figure.png
+
+# docs/results.md from the tables in experiments/results; commit the result.
 results: $(VENV)/installed
-	$(BIN)/python benchmarks/results.py
+	$(LAB).scripts.results
 
 # docs/pictures/architecture.svg from the imports of the sources; commit the result.
 .PHONY: architecture

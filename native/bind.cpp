@@ -6,7 +6,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "labeling.hpp"
@@ -211,35 +210,6 @@ bool all_within(nb::ndarray<const float, nb::c_contig, nb::device::cpu> a, float
     });
 }
 
-double peak(const std::string& mix, long long rounds) {
-    const Kernels& kernels = active_kernels();
-    if (!kernels.peak) throw nb::value_error("this level has no micro-kernel");
-    if (mix != "min_projection" && mix != "fused_multiply_add")
-        throw nb::value_error("mix is 'min_projection' or 'fused_multiply_add'");
-    const Mix which = mix == "min_projection" ? Mix::min_projection : Mix::fused_multiply_add;
-    std::vector<double> work(static_cast<std::size_t>(get_num_threads()));
-    without_gil([&] {
-        parallel_for(static_cast<int>(work.size()), [&](int thread) {
-            work[static_cast<std::size_t>(thread)] = kernels.peak(which, rounds) * rounds;
-        });
-    });
-    double sum = 0;
-    for (double w : work) sum += w;
-    return sum;
-}
-
-void copy_bytes(In<std::uint8_t, 1> from, Out<std::uint8_t, 1> to, int rounds) {
-    expect_shape(to, "to", {from.shape(0)});
-    const int threads = get_num_threads();
-    const std::size_t share = from.shape(0) / static_cast<std::size_t>(threads);
-    without_gil([&] {
-        parallel_for(threads, [&](int thread) {
-            const std::size_t at = share * static_cast<std::size_t>(thread);
-            for (int r = 0; r < rounds; ++r) std::memcpy(to.data() + at, from.data() + at, share);
-        });
-    });
-}
-
 std::vector<std::string> levels() {
     std::vector<std::string> names;
     for (const Kernels* k : available_kernels()) names.emplace_back(k->name);
@@ -296,8 +266,4 @@ NB_MODULE(_native, m) {
 
     m.def("all_within", all_within, nb::arg("array"), nb::arg("limit"),
           "Whether no element is NaN or larger than the limit in absolute value.");
-    m.def("peak", peak, nb::arg("mix"), nb::arg("rounds"),
-          "Runs a register-resident micro-kernel on all threads; returns the work it stands for.");
-    m.def("copy_bytes", copy_bytes, nb::arg("from_"), nb::arg("to"), nb::arg("rounds"),
-          "Plain copy by all threads, each its own share again and again: for the benchmarks.");
 }

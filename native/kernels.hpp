@@ -14,9 +14,6 @@
 
 namespace hamflow {
 
-// Which micro-kernel `peak` runs: the instruction mix of the named kernel on registers alone.
-enum class Mix { min_projection, fused_multiply_add };
-
 struct Kernels {
     const char* name;
 
@@ -64,10 +61,6 @@ struct Kernels {
                         const std::int16_t* v_labels, float* flow);
     void (*rescan_phi)(const PhiPair&, const Window&, float outside,
                        const std::int16_t* v_labels, float* flow);
-
-    // Entries of the 4D cost (multiply-adds of one for fused_multiply_add) per call and thread
-    // are `rounds` times the return value; null where no micro-kernel exists.
-    double (*peak)(Mix, long long rounds);
 };
 
 extern const Kernels reference_kernels;

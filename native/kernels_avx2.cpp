@@ -1,7 +1,6 @@
 #include "level.inl"
 #include "simd/avx2.hpp"
 #include "simd/avx2_labels.hpp"
-#include "simd/avx2_peak.hpp"
 
 namespace hamflow {
 namespace avx2 {
@@ -15,7 +14,6 @@ namespace {
 #include "chains.inl"
 #include "winner_takes_all.inl"
 #include "relabel.inl"
-#include "peak.inl"
 }  // namespace
 }  // namespace avx2
 const Kernels avx2_kernels = HAMFLOW_KERNEL_TABLE("avx2", avx2);

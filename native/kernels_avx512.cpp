@@ -1,7 +1,6 @@
 #include "level.inl"
 #include "simd/avx512.hpp"
 #include "simd/avx512_labels.hpp"
-#include "simd/avx512_peak.hpp"
 
 namespace hamflow {
 namespace avx512 {
@@ -15,7 +14,6 @@ namespace {
 #include "chains.inl"
 #include "winner_takes_all.inl"
 #include "relabel.inl"
-#include "peak.inl"
 }  // namespace
 }  // namespace avx512
 const Kernels avx512_kernels = HAMFLOW_KERNEL_TABLE("avx512", avx512);

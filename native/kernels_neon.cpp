@@ -1,7 +1,6 @@
 #include "level.inl"
 #include "simd/neon.hpp"
 #include "simd/neon_labels.hpp"
-#include "simd/neon_peak.hpp"
 
 namespace hamflow {
 namespace neon {
@@ -15,7 +14,6 @@ namespace {
 #include "chains.inl"
 #include "winner_takes_all.inl"
 #include "relabel.inl"
-#include "peak.inl"
 }  // namespace
 }  // namespace neon
 const Kernels neon_kernels = HAMFLOW_KERNEL_TABLE("neon", neon);

@@ -1,7 +1,6 @@
 #include "level.inl"
 #include "simd/portable.hpp"
 #include "simd/portable_labels.hpp"
-#include "simd/portable_peak.hpp"
 
 namespace hamflow {
 namespace portable {
@@ -15,7 +14,6 @@ namespace {
 #include "chains.inl"
 #include "winner_takes_all.inl"
 #include "relabel.inl"
-#include "peak.inl"
 }  // namespace
 }  // namespace portable
 const Kernels portable_kernels = HAMFLOW_KERNEL_TABLE("portable", portable);

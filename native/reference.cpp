@@ -476,7 +476,6 @@ const Kernels reference_kernels = {
     chain_pass<double>, relabel_bits16, relabel_bits32,
     relabel_phi,   best_labels<std::uint8_t>, best_labels<std::int16_t>,
     best_labels<float>, rescan_bits, rescan_phi,
-    nullptr,
 };
 
 }  // namespace hamflow

@@ -227,8 +227,6 @@ def test_settings() -> None:
     with pytest.raises(TypeError):
         _native.set_num_threads("2")  # type: ignore[arg-type]
     assert not _native.force_level("sse9")
-    with pytest.raises(ValueError, match="mix is"):
-        _native.peak("copy", 1)
 
 
 # --- what could run for ever, in processes of their own -------------------------------------------

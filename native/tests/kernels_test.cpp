@@ -586,13 +586,6 @@ int main(int argc, char** argv) {
         check_chains<ChainPass16>(c, levels, thread_counts);
         check_chains<ChainPass32>(c, levels, thread_counts);
     }
-    current_case = "peak";
-    for (const Kernels* k : levels) {
-        current_level = k->name;
-        check(k->peak && k->peak(Mix::min_projection, 10) > 0 &&
-                  k->peak(Mix::fused_multiply_add, 10) > 0,
-              "counts entries");
-    }
 
     std::printf("%zu cases, %zu of chains, levels:", cases.size(), chain_cases.size());
     for (const Kernels* k : levels) std::printf(" %s", k->name);

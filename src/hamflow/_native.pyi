@@ -74,13 +74,3 @@ def rescan_phi(phi0: Annotated[NDArray[numpy.float32], dict(shape=(None, None, N
 
 def all_within(array: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], limit: float) -> bool:
     """Whether no element is NaN or larger than the limit in absolute value."""
-
-def peak(mix: str, rounds: int) -> float:
-    """
-    Runs a register-resident micro-kernel on all threads; returns the work it stands for.
-    """
-
-def copy_bytes(from_: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], to: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], rounds: int) -> None:
-    """
-    Plain copy by all threads, each its own share again and again: for the benchmarks.
-    """

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import operator
 import os
+import platform
+from typing import Any
 
+import numpy as np
+
+import hamflow
 from hamflow import _native
 from hamflow.errors import InputError
 
@@ -60,6 +65,19 @@ def get_isa() -> str:
 def isa_levels() -> list[str]:
     """Return the levels that this machine can run, worst first."""
     return _native.levels()
+
+
+def machine() -> dict[str, Any]:
+    """Return what a measurement means nothing without: versions, level and threads, for JSON."""
+    return {
+        "hamflow": hamflow.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "levels": isa_levels(),
+        "level": get_isa(),
+        "threads": get_num_threads(),
+    }
 
 
 def _read_environment() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pytest
 import hamflow
 from _problems import run_python
 from hamflow import _native
-from hamflow.bench import kernels, peers
 from hamflow.cli import doctor
+from hamflow.cli.app import COMMANDS, Command
 from hamflow.cli.main import main
 
 Files = tuple[Path, Path]
@@ -220,16 +221,6 @@ def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     assert "pip install 'hamflow[other]'" in printed
 
 
-# --- bench ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def quick_bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out what takes seconds or gigabytes: large copies and other people's programs."""
-    monkeypatch.setattr(kernels, "CACHE_SIZES", {"L2 cache": 1 << 17})
-    monkeypatch.setattr(peers, "available", lambda: {"numpy sgemm": lambda: 1e9})
-
-
 def test_pair_does_not_write_two_things_to_one_file(
     out: Path, frames: Files, fails: Callable[..., str]
 ) -> None:
@@ -238,50 +229,29 @@ def test_pair_does_not_write_two_things_to_one_file(
     assert not same.exists()
 
 
-@pytest.mark.usefixtures("quick_bench")
-def test_bench(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = out / "b.json"
-    size = ["--width", "64", "--height", "48", "--d", "16", "--rounds", "1"]
-    assert main(["bench", "kernels", *size, "--json", str(file)]) == 0
-    report = json.loads(file.read_text())
-    assert (report["width"], report["height"], report["d"]) == (64, 48, 16)
-    assert report["machine"]["level"] == hamflow.get_isa()
-    assert report["machine"]["threads"] == hamflow.get_num_threads()
-    # Counted one by one: all labels u, and the labels v whose target row is inside.
-    assert report["entries inside"] == 64 * 16 * sum(48 - abs(k) for k in range(-8, 8))
-    for group in ("seconds", "per second", "copy bytes per second", "ratios", "growth"):
-        assert report[group]
-        assert all(value > 0 for value in report[group].values()), group
-    for kernel in ("QQ", "QQ with argmins", "FF", "FQ forward", "FQ backward", "gather"):
-        assert kernel in report["seconds"]
-    for ratio in ("QQ / register peak", "message int16 / QQ time", "FF / sgemm", "FQ / QQ time"):
-        assert ratio in report["ratios"]
-    for group in ("extra bytes", "extra bytes by d", "fq gathered bytes per second"):
-        assert report[group]
-    assert "register peak" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("size", [("--d", "12"), ("--d", "0"), ("--width", "0"), ("--rounds", "0")])
-def test_bench_sizes(size: tuple[str, str], fails: Callable[..., str]) -> None:
-    assert "multiple of 8" in fails("bench", "kernels", *size)
-
-
-def test_bench_says_at_once_where_it_cannot_write(out: Path, fails: Callable[..., str]) -> None:
-    file = out / "missing" / "b.json"
-    assert str(file) in fails("bench", "kernels", "--json", file)
-
-
 # --- help, and real processes --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "command", [[], ["pair"], ["demo"], ["doctor"], ["bench"], ["bench", "kernels"]]
-)
-def test_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_help(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_info:
-        main([*command, "--help"])
+        main([command.name, "--help"])
     assert exit_info.value.code == 0
-    assert "usage: hamflow" in capsys.readouterr().out
+    assert f"usage: hamflow {command.name}" in capsys.readouterr().out
+
+
+def test_list_of_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["--help"])
+    assert exit_info.value.code == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("usage: hamflow COMMAND")
+    for command in COMMANDS:
+        # Under its heading, and only there.
+        block = next(b for b in printed.split("\n\n") if b.startswith(f"{command.group}:"))
+        assert re.search(rf"^  {command.name} +{re.escape(command.summary)}$", block, re.MULTILINE)
+        assert printed.count(f"\n  {command.name} ") == 1
+    assert max(map(len, printed.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("args", [[], ["flow"], ["pair"], ["demo", "--seed", "x"], ["bench"]])
@@ -289,6 +259,46 @@ def test_wrong_usage(args: list[str]) -> None:
     with pytest.raises(SystemExit) as exit_info:
         main(args)
     assert exit_info.value.code == 2
+
+
+def test_a_command_that_is_almost_right(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["vdieo"])
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "no command 'vdieo'; did you mean 'video'?" in printed.err
+
+
+def loaded_by(*args: str) -> set[str]:
+    """Names of the modules that a command has loaded when it is done."""
+    code = (
+        "import json, sys\n"
+        "from hamflow.cli.main import main\n"
+        f"try: main({list(args)})\n"
+        "except SystemExit: pass\n"
+        "print('\\n' + json.dumps(list(sys.modules)))"
+    )
+    run = run_python("-c", code)
+    assert run.returncode == 0, run.stderr
+    return set(json.loads(run.stdout.splitlines()[-1]))
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    loaded = loaded_by("--help")
+    assert {name for name in loaded if name.startswith("hamflow.cli.")} == {
+        "hamflow.cli.app",
+        "hamflow.cli.main",
+    }
+    assert loaded.isdisjoint({"numpy", "rich", "tyro", "PIL", "torch", "hamflow._native"})
+
+
+@pytest.mark.parametrize("name", ["pair", "viz", "train"])
+def test_a_command_loads_no_other(name: str) -> None:
+    loaded = loaded_by(name, "--help")
+    assert f"hamflow.cli.{name}" in loaded
+    others = {command.name for command in COMMANDS} - {name}
+    assert loaded.isdisjoint(f"hamflow.cli.{other}" for other in others)
+    assert loaded.isdisjoint({"torch", "cv2", "onnx", "onnxruntime", "matplotlib"})
 
 
 def test_module(frames: Files, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""``hamflow bench models`` on rendered pairs."""
+"""``bench models`` on rendered pairs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.bench.models import coherence, geometric_ratio
+from experiments.cli.app import main
 from hamflow import write_flow, write_image
-from hamflow.bench.models import coherence, geometric_ratio
-from hamflow.cli.main import main
 from hamflow.datasets import demo_scene
 
 

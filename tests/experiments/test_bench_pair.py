@@ -1,18 +1,21 @@
-"""``hamflow bench pair`` on a tiny tree, and OpenCV's methods."""
+"""``bench pair`` on a tiny tree, and OpenCV's methods."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hamflow
-from hamflow.bench import pair as bench
-from hamflow.cli import bench_pair
-from hamflow.cli.main import main
+from experiments.bench import pair as bench
+from experiments.bench.sequence import read_sequence, rendered_sequence
+from experiments.cli import bench_pair
+from experiments.cli.app import main
 from hamflow.datasets import demo_scene
 from hamflow.errors import InputError
 from hamflow.evaluation import opencv_methods
@@ -37,63 +40,132 @@ def tree(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def small_scene(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "demo_scene", lambda **_: demo_scene(64, 96, 2))
+def few_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of OpenCV's methods refuse tiny images."""
+    few = ["balanced", "opencv-dis", "opencv-deepflow"]
+    monkeypatch.setattr(bench_pair, "method_names", lambda: few)
 
 
 @pytest.fixture
-def few_peers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some of OpenCV's methods refuse tiny images."""
-    few = {name: opencv_methods()[name] for name in ("DIS medium", "DeepFlow")}
-    monkeypatch.setattr(bench, "opencv_methods", lambda: few)
-    monkeypatch.setattr(bench_pair, "opencv_methods", lambda: few)
+def preset(tmp_path: Path) -> Path:
+    file = tmp_path / "quick.toml"
+    file.write_text(QUICK)
+    return file
 
 
-@pytest.mark.usefixtures("small_scene", "few_peers")
-def test_bench_pair(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    preset, file = tmp_path / "quick.toml", tmp_path / "b.json"
-    preset.write_text(QUICK)
-    args = ["--presets", str(preset), "--rounds", "1", "--ablation", "--json", str(file)]
+SIZE = ["--rounds", "1", "--width", "96", "--height", "64", "--frames", "4"]
+
+
+@pytest.mark.usefixtures("few_peers")
+def test_bench_pair(
+    tree: Path, preset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "b.json"
+    args = ["--presets", str(preset), "--ablation", "--json", str(file), *SIZE]
     assert main(["bench", "pair", str(tree), *args]) == 0
     report = json.loads(file.read_text())
-    assert report["peers"] == ["DIS medium", "DeepFlow"]
+    assert report["peers"] == ["opencv-dis", "opencv-deepflow"]
+    assert (report["width"], report["height"], report["frames"]) == (96, 64, 4)
     assert len(report["rows"]) == 2 * (1 + len(report["peers"]))
     estimator = hamflow.Estimator(preset)
     for group, seed in (("one", 0), ("two", 1)):
         scene = demo_scene(64, 96, seed)
         result = estimator.estimate(scene.image0, scene.image1)
-        row = next(r for r in report["rows"] if r["pair"] == f"{group}/a" and "gap" in r)
+        rows = {r["method"]: r for r in report["rows"] if r["pair"] == f"{group}/a"}
         error = float(np.nanmean(endpoint_error(result.flow, scene.flow)))
-        assert row["epe"] == pytest.approx(error, rel=1e-4)
-        assert ("occlusion_f1" in row) == bool(seed)
+        row = rows[str(preset)]
+        assert row["epe_all"] == pytest.approx(error, rel=1e-4)
+        assert (row["occlusion_f1"] is not None) == bool(seed)
         assert 0 <= row["ause"] < 1
+        assert rows["opencv-dis"]["ause"] is None
     assert set(report["ablation"]) == {"one", "two"}
     means = bench.by_group(report["rows"])
-    assert report["ablation"]["one"]["all"] == pytest.approx(means["one"][str(preset)])
-    assert report["seconds"]["DeepFlow"]["all"] > 0
-    assert "next pair of a video" in "".join(report["seconds"])
+    assert report["ablation"]["one"]["all steps"] == pytest.approx(means["one"][str(preset)])
+    assert report["ablation"]["one"]["without completion"] != means["one"][str(preset)]
+    names = [str(preset), f"{preset}, next pair of a video", *report["peers"]]
+    assert list(report["seconds"]) == names
+    assert all(times["all"] > 0 for times in report["seconds"].values())
+    assert sum(report["seconds"][str(preset)].values()) > report["seconds"][str(preset)]["all"]
     printed = capsys.readouterr().out
-    assert "DeepFlow" in printed
-    assert "one/a" in printed
+    for words in ("opencv-deepflow", "one/a", "96×64 pixels", "Steps left out"):
+        assert words in printed
 
 
-@pytest.mark.usefixtures("small_scene")
-def test_seconds_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    preset = tmp_path / "quick.toml"
-    preset.write_text(QUICK)
-    args = ["--presets", str(preset), "--rounds", "1", "--no-peers"]
-    assert main(["bench", "pair", *args]) == 0
-    assert "DIS" not in capsys.readouterr().out
+def test_seconds_of_a_video_of_one_s_own(
+    preset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, file = tmp_path / "frames", tmp_path / "b.json"
+    folder.mkdir()
+    for number, image in enumerate(rendered_sequence(48, 80, 5)):
+        hamflow.write_image(folder / f"{number}.png", image)
+    args = ["--presets", str(preset), "--no-peers", *SIZE, "--json", str(file)]
+    assert main(["bench", "pair", "--video", str(folder), *args]) == 0
+    report = json.loads(file.read_text())
+    assert (report["width"], report["height"], report["frames"]) == (80, 48, 4)
+    assert report["rows"] == []
+    assert "opencv" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--rounds", "0"], "--rounds"),
+        (["--frames", "3"], "at least 4"),
+        (["--ablation"], "ROOT"),
+        (["--json", "missing/b.json"], "missing/b.json"),
+    ],
+)
+def test_wrong_options(options: list[str], words: str, fails: Callable[..., str]) -> None:
+    assert words in fails("bench", "pair", "--no-peers", *options)
+
+
+def test_a_video_that_is_too_short(tmp_path: Path) -> None:
+    for number, image in enumerate(rendered_sequence(40, 60, 4)[:3]):
+        hamflow.write_image(tmp_path / f"{number}.png", image)
+    with pytest.raises(InputError, match="has 3 frames"):
+        read_sequence(tmp_path, 5)
+
+
+def test_rendered_frames_follow_each_other() -> None:
+    """Motion goes on: the second step explains the third frame as the first one does the second."""
+    frames = rendered_sequence(96, 128, 4, max_displacement=6.0)
+    assert len({frame.tobytes() for frame in frames}) == 4
+    estimator = hamflow.Estimator("fast", model="pairs")
+    flows = [estimator.estimate(*pair).flow for pair in pairwise(frames)]
+    for before, after in pairwise(flows):
+        moved = np.median(np.linalg.norm(before, axis=2))
+        assert moved > 0.2
+        assert np.median(np.linalg.norm(after - before, axis=2)) < 0.3 * moved
+
+
+def test_a_pair_of_a_video_takes_over_the_state_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All frames are seen once, in order, and each pair but the first knows the one before."""
+    seen: list[object] = []
+
+    class Estimator:
+        def frame(self, image: int) -> str:
+            seen.append(image)
+            return f"frame {image}"
+
+        def between(self, first: str, second: str, previous: object) -> tuple[None, str]:
+            seen.append((first, second, previous))
+            return None, f"after {second}"
+
+    assert bench._next_pair(Estimator(), [0, 1, 2]) > 0  # type: ignore[arg-type, list-item]
+    assert seen == [
+        *(0, 1, ("frame 0", "frame 1", None)),
+        *(2, ("frame 1", "frame 2", "after frame 1")),
+    ]
 
 
 def test_by_group_is_a_mean_over_pairs() -> None:
     rows = [
-        {"pair": "g/a", "method": "m", "epe": 1.0},
-        {"pair": "g/b", "method": "m", "epe": 4.0},
-        {"pair": "h/a", "method": "m", "epe": 7.0, "ause": None},
-        {"pair": "h/a", "method": "n", "epe": 1.0},
-        {"pair": "h/b", "method": "m", "epe": 9.0},
-        {"pair": "h/b", "method": "n", "epe": None, "failed": "no matches"},
+        {"pair": "g/a", "method": "m", "epe_all": 1.0, "ause": None},
+        {"pair": "g/b", "method": "m", "epe_all": 4.0, "ause": None},
+        {"pair": "h/a", "method": "m", "epe_all": 7.0, "ause": None},
+        {"pair": "h/a", "method": "n", "epe_all": 1.0, "ause": None},
+        {"pair": "h/b", "method": "m", "epe_all": 9.0, "ause": None},
+        {"pair": "h/b", "method": "n", "epe_all": None, "ause": None, "failed": "no matches"},
     ]
     assert bench.by_group(rows) == {"g": {"m": 2.5}, "h": {"m": 8.0}}
     assert bench.by_group(rows, "ause") == {}

@@ -14,9 +14,9 @@ torch = pytest.importorskip("torch")
 
 import hamflow  # noqa: E402
 from _learning import hidden_extras, one_thread  # noqa: E402, F401
+from experiments.bench import training  # noqa: E402
+from experiments.cli.app import main  # noqa: E402
 from hamflow import InputError  # noqa: E402
-from hamflow.bench import training  # noqa: E402
-from hamflow.cli.main import main  # noqa: E402
 
 SIZE = ["--size", "48", "--layers", "3", "--d", "16", "--rounds", "1", "--steps", "2"]
 PARTS = ("CNN", "matching", "loss")
@@ -57,18 +57,16 @@ def test_bench_training(
     if sys.platform == "linux":
         assert report["memory"]["peak bytes"] > report["memory"]["peak bytes before"] > 1e7
     printed = capsys.readouterr().out
-    for words in ("matching / CNN", "<= 1", "reached", "steps per second", "96×64", "< 12"):
+    for words in ("matching / CNN", "steps per second", "96×64"):
         assert words in printed
 
 
-def test_progress_counts_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_measured_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "_looped", lambda *_: {"seconds per step": 1.0, **WAITED})
     monkeypatch.setattr(training, "_memory", lambda *_: {})
     for rounds, memory, model in ((1, True, "ff"), (2, False, "qq")):
-        named: list[str] = []
         config = training.bench_config(3, (48, 48), 16, model)  # type: ignore[arg-type]
-        report = training.run(config, rounds, 1, memory=memory, progress=named.append)
-        assert len(named) == training.steps(rounds, memory=memory)
+        report = training.run(config, rounds, 1, memory=memory)
         assert ("memory" in report) == memory
         assert report["model"] == model
 
@@ -103,8 +101,8 @@ def test_wrong_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
 def test_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "hamflow.bench.training")
-    monkeypatch.delattr("hamflow.bench.training")
+    monkeypatch.delitem(sys.modules, "experiments.bench.training")
+    monkeypatch.delattr("experiments.bench.training")
     assert main(["bench", "training"]) == 1
     assert "pip install 'hamflow[train]'" in capsys.readouterr().err
 
@@ -113,4 +111,4 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_info:
         main(["bench", "training", "--help"])
     assert exit_info.value.code == 0
-    assert "usage: hamflow bench training" in capsys.readouterr().out
+    assert "usage: python -m experiments bench training" in capsys.readouterr().out

@@ -1,99 +1,27 @@
+"""What the fit of the joint model's parameters finds, and what it refuses."""
+
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import os
-import tomllib
-from collections.abc import Callable
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from _fits import QUICK, bowl, one_pair, same, values
+from experiments.fit_crf.case import FitCase
+from experiments.fit_crf.fitting import FitResult, fit
+from experiments.fit_crf.points import FitStep
 from hamflow import crf
-from hamflow.cli.main import main
-from hamflow.crf import CrfConfig, FitPoint, FitResult, FitStep, fit, fit_points
-from hamflow.crf.fit_case import FitCase
-from hamflow.crf.fit_points import PARAMETERS
+from hamflow.crf import CrfConfig
 from hamflow.datasets import FolderDataset, demo_scene
 from hamflow.descriptors import pair_bits
-from hamflow.errors import FileError, InputError
+from hamflow.errors import InputError
 from hamflow.evaluation import epe_metrics
-from hamflow.io import write_flow, write_image
 from hamflow.matching import local_flow
-
-QUICK: dict[str, Any] = {"window": 20, "scale": 1, "budget": 8}
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("pairs")
-    for seed, name in enumerate(("group/one", "group/two", "three")):
-        scene = demo_scene(72, 96, seed)
-        folder = root / name
-        folder.mkdir(parents=True)
-        write_image(folder / "frame1.png", scene.image0)
-        write_image(folder / "frame2.png", scene.image1)
-        write_flow(folder / "flow.flo", scene.flow)
-    return root
-
-
-@pytest.fixture(scope="module")
-def pairs(root: Path) -> FolderDataset:
-    return FolderDataset(root).subset("group")
-
-
-@pytest.fixture(scope="module")
-def fitted(pairs: FolderDataset) -> FitResult:
-    return fit(pairs, **QUICK)
-
-
-def values(point: FitPoint) -> dict[str, float]:
-    return {name: getattr(point.config, name) for name in PARAMETERS}
-
-
-def without_seconds(point: FitPoint) -> FitPoint:
-    return replace(point, seconds=0.0)
-
-
-def same(first: FitResult, second: FitResult) -> bool:
-    """Whether two results agree in all but the times."""
-    a, b = ([without_seconds(p) for p in (*r.points, r.best, r.wta)] for r in (first, second))
-    return a == b and first.ended == second.ended
-
-
-def one_pair(**changes: Any) -> SimpleNamespace:
-    return SimpleNamespace(**{"name": "it", **vars(demo_scene(40, 48)), **changes})
-
-
-def bowl(monkeypatch: pytest.MonkeyPatch, **optimum: float) -> list[CrfConfig]:
-    """Replace the errors by a function with a known minimum; return the points as they come."""
-    asked: list[CrfConfig] = []
-
-    def solved(config: CrfConfig, **_: Any) -> SimpleNamespace:
-        asked.append(config)
-        return SimpleNamespace(flow=config)
-
-    def errors(self: FitCase, flow: Any, cap: float) -> tuple[float, float]:
-        if not isinstance(flow, CrfConfig):
-            return 10.0, 10.0
-        away = 0.0
-        for name, best in optimum.items():
-            value = getattr(flow, name)
-            if name == "c_outside":
-                away += abs(value - best) / 16
-            else:
-                away += abs(math.log2((value + 1e-9) / best))
-        return 1 + away, 1 + away
-
-    monkeypatch.setattr(fit_points, "solve", solved)
-    monkeypatch.setattr(FitCase, "errors", errors)
-    return asked
-
 
 # --- the fit -------------------------------------------------------------------------------------
 
@@ -256,144 +184,6 @@ def test_other_images(kind: str) -> None:
     assert case.bits0.shape == (20, 24)
 
 
-# --- the log -------------------------------------------------------------------------------------
-
-
-def test_resume(fitted: FitResult, pairs: FolderDataset, tmp_path: Path) -> None:
-    log = tmp_path / "fit.jsonl"
-    fit(pairs, **{**QUICK, "budget": 4}, log=log)
-    assert len(log.read_text().splitlines()) == 1 + 4
-    steps: list[FitStep] = []
-    result = fit(pairs, **QUICK, log=log, resume=True, callback=steps.append)
-    assert same(result, fitted)
-    # Nothing is evaluated twice.
-    assert steps[0].points == 4
-    assert len(steps) == 2 * (QUICK["budget"] - 4)
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [{name: line[name] for name in PARAMETERS} for line in lines[1:]] == [
-        values(point) for point in result.points
-    ]
-    assert [tuple(line["epe"]) for line in lines[1:]] == [point.epe for point in result.points]
-    # And all of it again, from the file alone.
-    before = log.read_bytes()
-    assert same(fit(pairs, **QUICK, log=log, resume=True, callback=pytest.fail), result)
-    assert log.read_bytes() == before
-
-
-def test_resume_after_a_crash(fitted: FitResult, pairs: FolderDataset, tmp_path: Path) -> None:
-    log = tmp_path / "fit.jsonl"
-    fit(pairs, **{**QUICK, "budget": 3}, log=log)
-    log.write_bytes(log.read_bytes()[:-20])
-    steps: list[FitStep] = []
-    assert same(fit(pairs, **QUICK, log=log, resume=True, callback=steps.append), fitted)
-    assert steps[0].points == 2
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert len(lines) == 1 + QUICK["budget"]
-
-
-def test_resume_with_another_objective(pairs: FolderDataset, tmp_path: Path) -> None:
-    """The errors of the points are good for that, too."""
-    log = tmp_path / "fit.jsonl"
-    fit(pairs, **{**QUICK, "budget": 2}, log=log)
-    again = {**QUICK, "budget": 2, "objective": "epe"}
-    result = fit(pairs, **again, log=log, resume=True, callback=pytest.fail)
-    assert same(result, fit(pairs, **again))
-
-
-def test_resume_without_a_file(pairs: FolderDataset, tmp_path: Path) -> None:
-    log = tmp_path / "fit.jsonl"
-    assert len(fit(pairs, **{**QUICK, "budget": 1}, log=log, resume=True).points) == 1
-    assert log.exists()
-
-
-def test_log_is_not_overwritten(pairs: FolderDataset, tmp_path: Path) -> None:
-    log = tmp_path / "fit.jsonl"
-    fit(pairs, **{**QUICK, "budget": 1}, log=log)
-    before = log.read_bytes()
-    with pytest.raises(FileError, match="earlier fit"):
-        fit(pairs, **QUICK, log=log)
-    assert log.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("changes", "what"),
-    [
-        ({"window": 18}, "window"),
-        ({"scale": 2}, "pairs, scale"),
-        ({"cap": 10.0}, "cap"),
-        ({"start": CrfConfig(outer=1)}, "solver"),
-    ],
-)
-def test_log_of_another_fit(
-    changes: dict[str, Any], what: str, pairs: FolderDataset, tmp_path: Path
-) -> None:
-    log = tmp_path / "fit.jsonl"
-    fit(pairs, **{**QUICK, "budget": 1}, log=log)
-    before = log.read_bytes()
-    with pytest.raises(FileError, match=f"with other {what},"):
-        fit(pairs, **{**QUICK, **changes}, log=log, resume=True)
-    with pytest.raises(FileError, match="with other pairs,"):
-        fit(pairs[:1], **QUICK, log=log, resume=True)
-    assert log.read_bytes() == before
-
-
-@pytest.mark.parametrize("text", ["no JSON\n", "[1]\n", "precious", "\xff\n", '{"pairs": 1}\n3\n'])
-def test_file_that_is_no_log(text: str, pairs: FolderDataset, tmp_path: Path) -> None:
-    log = tmp_path / "notes.txt"
-    log.write_bytes(text.encode("latin-1"))
-    for resume in (False, True):
-        with pytest.raises(FileError, match=r"notes\.txt: "):
-            fit(pairs, **QUICK, log=log, resume=resume)
-    assert log.read_bytes() == text.encode("latin-1")
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [{"tau1": None}, {"epe": [1.0]}, {"capped": ["a", "b"]}, {"seconds": math.nan}, {"epe": 3}],
-)
-def test_damaged_line(damage: dict[str, Any], pairs: FolderDataset, tmp_path: Path) -> None:
-    log = tmp_path / "fit.jsonl"
-    fit(pairs, **{**QUICK, "budget": 1}, log=log)
-    header, point = log.read_text().splitlines()
-    log.write_text(f"{header}\n{json.dumps({**json.loads(point), **damage})}\n")
-    with pytest.raises(FileError, match="no point of this fit"):
-        fit(pairs, **QUICK, log=log, resume=True)
-
-
-def interrupt_at(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    """Press Ctrl-C within the solver's call of that number."""
-    true, calls = fit_points.solve, itertools.count()
-
-    def interrupted(**arguments: Any) -> Any:
-        if next(calls) == call:
-            raise KeyboardInterrupt
-        return true(**arguments)
-
-    monkeypatch.setattr(fit_points, "solve", interrupted)
-
-
-def test_interrupt(
-    fitted: FitResult, pairs: FolderDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "fit.jsonl"
-    with monkeypatch.context() as patch:
-        interrupt_at(patch, 7)
-        result = fit(pairs, **QUICK, log=log)
-    assert result.ended == "interrupted"
-    assert len(result.points) == 3
-    assert same(fit(pairs, **QUICK, log=log, resume=True), fitted)
-
-
-def test_interrupt_before_the_first_point(
-    pairs: FolderDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "fit.jsonl"
-    interrupt_at(monkeypatch, 1)
-    with pytest.raises(KeyboardInterrupt):
-        fit(pairs, **QUICK, log=log)
-    assert not log.exists()
-
-
 # --- bad input -----------------------------------------------------------------------------------
 
 
@@ -436,125 +226,3 @@ def test_bad_pairs(changes: dict[str, Any], message: str) -> None:
 def test_no_pairs() -> None:
     with pytest.raises(InputError, match="at least one"):
         fit([], **QUICK)
-
-
-# --- the command ---------------------------------------------------------------------------------
-
-
-def command(root: Path, *args: object) -> list[str]:
-    size = ("--scale", 1, "--window", 20, "--only", "group")
-    return [str(arg) for arg in ("fit-crf", root, *size, *args)]
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_command(
-    root: Path, fitted: FitResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "fitted.toml"
-    assert main(command(root, "-o", file, "--budget", 4)) == 0
-    assert "--resume with a larger one" in capsys.readouterr().out
-    assert main(command(root, "-o", file, "--budget", QUICK["budget"], "--resume")) == 0
-    assert sorted(os.listdir(tmp_path)) == ["fitted.jsonl", "fitted.toml"]
-    # Exactly what the library finds, and ready to be a config's arguments.
-    read = CrfConfig(**tomllib.loads(file.read_text()), outer=2, inner=2)
-    assert read == fitted.best.config
-    assert len((tmp_path / "fitted.jsonl").read_text().splitlines()) == 1 + QUICK["budget"]
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    for words in ("group/one", "group/two", "paper", "fitted", f"{fitted.best.epe[1]:.3f}"):
-        assert words in printed.out
-    assert "three" not in printed.out
-
-
-def test_progress(
-    root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any file for a terminal
-    bowl(monkeypatch, tau1=0.25)
-    for budget in (2, 3):
-        args = ["-o", tmp_path / "fitted.toml", "--budget", budget, "--resume"]
-        assert main(command(root, *args)) == 0
-        printed = capsys.readouterr().out
-        assert f"point {budget}/{budget}, best 0.1" in printed
-        assert f"all {budget} tries" in printed
-
-
-def test_round_trip(fitted: FitResult) -> None:
-    start = CrfConfig(alpha=1e-7, tau1=1 / 3, tau2=1e5, delta=1e22, c_outside=-8)
-    point = replace(fitted.best, config=start)
-    assert CrfConfig(**tomllib.loads(replace(fitted, best=point).toml())) == start
-
-
-def test_command_interrupted(
-    root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    file, log = tmp_path / "fitted.toml", tmp_path / "tries"
-    interrupt_at(monkeypatch, 5)
-    assert main(command(root, "-o", file, "--json", log)) == 130
-    printed = capsys.readouterr()
-    assert printed.err == "hamflow: Interrupted.\n"
-    assert "--resume continues" in printed.out
-    assert set(tomllib.loads(file.read_text())) == set(PARAMETERS)
-    assert len(log.read_text().splitlines()) == 1 + 2
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--budget", 0], "budget must be at least 1"),
-        (["--scale", -1], "scale must be at least 1"),
-        (["--cap", "nan"], "cap must be finite"),
-        (["--outer", 0], "outer must be at least 1"),
-        (["--window", "x"], "--window must be"),
-        (["--only", "nothing"], "--only: "),
-        (["--parameters"], "parameters must be some of"),
-        (["--output", "missing/fitted.toml"], "missing"),
-        (["--output", "."], "is a directory"),
-        (["--json", "missing/tries"], "missing"),
-        (["--json", "."], "is a directory"),
-        (["--output", "same", "--json", "./same"], "same file"),
-        (["--output", "same.jsonl"], "same file"),
-    ],
-)
-def test_command_bad_options(
-    args: list[object], message: str, root: Path, here: Path, fails: Callable[..., str]
-) -> None:
-    assert message in fails(*command(root, *args))
-    assert os.listdir(here) == []
-
-
-def test_command_on_what_is_no_dataset(here: Path, fails: Callable[..., str]) -> None:
-    assert "gone: is not a folder" in fails("fit-crf", "gone")
-    (here / "empty").mkdir()
-    assert "holds no image pairs" in fails("fit-crf", "empty")
-    assert os.listdir(here) == ["empty"]
-
-
-def test_command_does_not_overwrite_earlier_tries(
-    root: Path, fails: Callable[..., str], tmp_path: Path
-) -> None:
-    (tmp_path / "fitted.jsonl").write_text('{"pairs": []}\n')
-    assert "earlier fit" in fails(*command(root, "-o", tmp_path / "fitted.toml"))
-    assert os.listdir(tmp_path) == ["fitted.jsonl"]
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["fit-crf", "--help"])
-    assert exit_info.value.code == 0
-    words = " ".join(capsys.readouterr().out.split())
-    assert "usage: hamflow fit-crf" in words
-    assert "must not be reported on the same pairs" in words
-    assert "paper's values stay the defaults" in words

@@ -1,4 +1,4 @@
-"""``hamflow paper figure`` on a tiny scene."""
+"""``paper figure`` on a tiny scene."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 import hamflow
-from hamflow.cli.main import main
-from hamflow.cli.paper_figure import parse_region
-from hamflow.crf import CrfConfig, solve
-from hamflow.datasets import demo_scene
-from hamflow.errors import FileError, InputError
-from hamflow.flow import endpoint_error
-from hamflow.paper.figure import (
+from experiments.cli.app import main
+from experiments.cli.paper_figure import parse_region
+from experiments.paper.figure import (
     Panel,
     Region,
     busiest_region,
@@ -24,7 +20,11 @@ from hamflow.paper.figure import (
     find_networks,
     prepare_methods,
 )
-from hamflow.paper.figure_layout import draw_figure
+from experiments.paper.figure_layout import draw_figure
+from hamflow.crf import CrfConfig, solve
+from hamflow.datasets import demo_scene
+from hamflow.errors import FileError, InputError
+from hamflow.flow import endpoint_error
 
 SCENE = demo_scene(40, 56)
 FRAMES = (SCENE.image0, SCENE.image1)
@@ -89,7 +89,7 @@ def test_the_shipped_model_says_so(files: list[str], tmp_path: Path) -> None:
     path = tmp_path / "f.pdf"
     assert figure(files, "--models", "QQ", "-o", str(path)) == 0
     assert path.read_bytes().startswith(b"%PDF")
-    from hamflow.cli.paper_figure import _note  # noqa: PLC0415
+    from experiments.cli.paper_figure import _note  # noqa: PLC0415
 
     assert "the shipped model 'default'" in _note({"QQ": "default"}, 8, 2, known=False)
     runs = {"FQ": "runs/fq-7/last.safetensors", "QQ": "other/mine.onnx"}
@@ -193,7 +193,7 @@ def test_region_outside(region: str, files: list[str], tmp_path: Path) -> None:
     [
         (["-o", "f.gif"], "suffix"),
         (["-o", "missing/f.png"], "create it first"),
-        (["-o", "f.png", "--weights", "nowhere"], "'hamflow paper table1'"),
+        (["-o", "f.png", "--weights", "nowhere"], "'python -m experiments paper table1'"),
         (["-o", "f.png", "--ff", "nowhere.onnx"], "no network for FQ"),
         (["-o", "f.png", "--models", "QQ", "--qq", "nowhere.onnx"], "nowhere.onnx"),
         (["-o", "f.png", "--d", "7"], "--d must be even"),

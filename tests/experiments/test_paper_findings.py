@@ -1,10 +1,10 @@
-"""What ``hamflow paper table1`` says of the paper's findings."""
+"""What ``paper table1`` says of the paper's findings."""
 
 from __future__ import annotations
 
-from hamflow.paper.findings import findings, known_over, shown, table_of
-from hamflow.paper.published import TABLE1
-from hamflow.paper.table1 import Network
+from experiments.paper.findings import findings, known_over, shown, table_of
+from experiments.paper.published import TABLE1
+from experiments.paper.table1 import Network
 
 
 def rows_of(figures: dict[tuple[str, int], dict[str, tuple[float, float] | None]]) -> list[dict]:  # type: ignore[type-arg]

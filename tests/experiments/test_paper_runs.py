@@ -1,4 +1,4 @@
-"""Which networks ``hamflow paper table1`` takes, and what it refuses before it trains any."""
+"""Which networks ``paper table1`` takes, and what it refuses before it trains any."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from _networks import random_weights
 from _paths import ROOT
 from _runs import save_network, save_run
 from _trees import save_flow, save_image, save_mask
+from experiments.cli.app import main
+from experiments.paper import table1
+from experiments.paper.budget import difference, settings_of
+from experiments.paper.runs import CHECKPOINT, Found, find_network, restore_weights
+from experiments.paper.table1 import Network, parse_network, read_table1_config
 from hamflow import FileError
-from hamflow.cli.main import main
 from hamflow.datasets import demo_scene
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.weights import extra_metadata, read_weights
 from hamflow.evaluation.records import read_csv
-from hamflow.paper import table1
-from hamflow.paper.budget import difference, settings_of
-from hamflow.paper.runs import CHECKPOINT, Found, find_network, restore_weights
-from hamflow.paper.table1 import Network, parse_network, read_table1_config
 
 COMMAND = ("paper", "table1")
-RECIPES = ROOT / "recipes"
+RECIPES = ROOT / "experiments" / "recipes"
 SCENE = demo_scene(32, 40)
 
 
@@ -220,7 +220,7 @@ def test_interrupted(
     monkeypatch.setattr(table1, "evaluate", interrupt)
     assert main([*COMMAND, *arguments, "--networks", "qq-5"]) == 130
     assert f"is in {out}; --resume continues.\n" in capsys.readouterr().out
-    monkeypatch.setattr("hamflow.cli.paper_table1.run_training", interrupt)
+    monkeypatch.setattr("experiments.cli.paper_table1.run_training", interrupt)
     save_run(nets / "fq-5", 1)
     assert main([*COMMAND, *arguments, "--networks", "fq-5"]) == 130
     assert "The same command continues with the training of fq-5.\n" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""``hamflow paper table1``: its cells, its files, and its trainings."""
+"""``paper table1``: its cells, its files, and its trainings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 
 from _paths import ROOT
 from _runs import save_network
+from experiments.cli.app import main
+from experiments.paper import table1
+from experiments.paper.findings import table_of
+from experiments.paper.table1 import Network, Table1Config, parse_network, read_table1_config
 from hamflow import FileError, InputError
-from hamflow.cli.main import main
 from hamflow.datasets import SyntheticConfig, demo_scene, open_dataset
 from hamflow.datasets.synthetic import write_sintel
 from hamflow.evaluation import Method, MethodConfig, evaluate, pool
 from hamflow.evaluation.records import read_csv
 from hamflow.learning.config import config_of, read_config
-from hamflow.paper import table1
-from hamflow.paper.findings import table_of
-from hamflow.paper.table1 import Network, Table1Config, parse_network, read_table1_config
 
 COMMAND = ("paper", "table1")
-RECIPES = ROOT / "recipes"
+RECIPES = ROOT / "experiments" / "recipes"
 SCENES = [demo_scene(32, 40, seed) for seed in range(2)]
 TINY = """
 scale = 1

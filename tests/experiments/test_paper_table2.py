@@ -1,4 +1,4 @@
-"""``hamflow paper table2`` at a tiny size: that it measures, not how fast it is."""
+"""``paper table2`` at a tiny size: that it measures, not how fast it is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from typing import Any
 import pytest
 
 import hamflow
-from hamflow.cli.main import main
+from experiments.cli.app import main
+from experiments.paper import published, table2
 from hamflow.errors import InputError
-from hamflow.paper import published, table2
 
 SIZE = ["--width", "48", "--height", "33", "--d", "16", "--rounds", "1", "--model", "pairs"]
+
+
+@pytest.fixture(autouse=True)
+def _no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program of the register peaks has tests of its own, and needs cmake."""
+    rates = {"min_projection": 2e10, "fused_multiply_add": 1e11}
+    monkeypatch.setattr(table2, "register_peak", rates.__getitem__)
 
 
 def test_published_figures() -> None:
@@ -83,7 +90,7 @@ def test_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (cells[1]["full"], cells[1]["paper_full"]) == ("", "")
     assert float(cells[0]["wta"]) == rows["FF"]["wta"]
     printed = capsys.readouterr().out
-    for words in ("24.8", "0.04–0.08", "DCFlow", "GiB", "Titan", "t.csv.\n", "t.json.\n"):
+    for words in ("24.8", "0.04–0.08", "DCFlow", "GiB", "Titan", "t.csv.\n", "t.json\n"):
         assert words in printed
 
 
@@ -125,14 +132,13 @@ def test_quick_leaves_out_the_joint_model_on_floats() -> None:
     assert "FF: full" not in named
     assert named.count("FF: wta") == 2
     assert named.count("QQ: wta") == 3
-    assert len(named) == table2.steps(8, 3, quick=True)
 
 
-def test_progress_counts_its_steps() -> None:
+def test_floats_are_measured_once() -> None:
     named: list[str] = []
-    table2.run(48, 32, 16, 2, model="pairs", progress=named.append)
+    report = table2.run(48, 32, 16, 2, model="pairs", progress=named.append)
     assert named.count("FF: full") == 1
-    assert len(named) == table2.steps(16, 2, quick=False)
+    assert report["rows"][0]["full"] > 0
 
 
 def test_a_network_names_its_layers() -> None:
@@ -174,7 +180,7 @@ def test_the_smallest_scene() -> None:
 
 
 def test_reference_level_is_refused() -> None:
-    from hamflow.cli.paper_table2 import paper_table2  # noqa: PLC0415
+    from experiments.cli.paper_table2 import paper_table2  # noqa: PLC0415
 
     hamflow.set_isa("reference")
     with pytest.raises(InputError, match="HAMFLOW_ISA"):

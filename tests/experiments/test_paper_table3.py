@@ -1,4 +1,4 @@
-"""``hamflow paper table3`` on tiny pairs."""
+"""``paper table3`` on tiny pairs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 import hamflow
 from _trees import save_flow, save_image, save_mask
-from hamflow.cli.main import main
+from experiments.cli.app import main
+from experiments.paper import table3
 from hamflow.config import PRESETS
 from hamflow.datasets import FolderDataset, demo_scene
 from hamflow.errors import FileError, InputError
 from hamflow.flow import endpoint_error
-from hamflow.paper import table3
 
 QUICK = 'preset = "fast"\nmodel = "pairs"\n'
 

@@ -1,36 +1,23 @@
-"""docs/results.md is what the measurements in results/ say."""
+"""docs/results.md is what the measurements in experiments/results say."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-from types import ModuleType
 
 import pytest
 
 from _paths import ROOT
+from experiments.paper.table1 import NETWORKS, columns_of
+from experiments.scripts import results
 from hamflow.evaluation.records import read_csv
-from hamflow.paper.table1 import NETWORKS, columns_of
 
 
-@pytest.fixture(scope="module")
-def results() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("results", ROOT / "benchmarks" / "results.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["results"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_page_is_up_to_date(results: ModuleType) -> None:
+def test_page_is_up_to_date() -> None:
     expected = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert results.page() == expected, "run 'make results' and commit docs/results.md"
 
 
-def test_tables_are_whole(results: ModuleType) -> None:
+def test_tables_are_whole() -> None:
     for line in results.page().splitlines():
         if line.startswith("|"):
             assert "nan" not in line.lower()
@@ -42,7 +29,7 @@ def test_tables_are_whole(results: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", ["sintel-clean", "synthetic"])
 def test_table1_has_all_networks_of_the_paper(name: str) -> None:
-    rows = read_csv(ROOT / "results" / f"table1-{name}.csv")
+    rows = read_csv(results.RESULTS / f"table1-{name}.csv")
     pairs = {row["pair"] for row in rows}
     cells = {(row["train"], int(row["layers"]), row["column"], row["pair"]) for row in rows}
     assert cells == {

@@ -297,7 +297,7 @@ def test_without_av(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_av_is_imported_when_it_is_needed() -> None:
-    code = "import sys, hamflow.io.video, hamflow.cli.app; assert 'av' not in sys.modules"
+    code = "import sys, hamflow.io.video, hamflow.cli.video; assert 'av' not in sys.modules"
     assert run_python("-c", code).returncode == 0
 
 

@@ -11,7 +11,6 @@ from typing import Literal
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hamflow.config import PRESETS
 from hamflow.errors import InputError
 from hamflow.window import Window
 
@@ -96,6 +95,8 @@ def chosen_method(preset: str | None, method: str | None) -> str:
     InputError
         If both are given, one of them is empty, or one is of the other kind.
     """
+    from hamflow.config import PRESETS  # noqa: PLC0415  (loads the joint model)
+
     if preset is not None and method is not None:
         raise InputError("--preset and --method exclude each other; give one.")
     if preset is not None:

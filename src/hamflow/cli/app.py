@@ -1,64 +1,157 @@
-"""The tree of commands."""
+"""The commands by name: which there are, and how the one that was asked for is started.
+
+A table of names instead of imported functions, so that a command loads its own module and nothing
+of the others, and ``hamflow --help`` none of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tyro.extras import SubcommandApp
-
-from hamflow.cli.bench import bench_kernels
-from hamflow.cli.bench_crf import bench_crf
-from hamflow.cli.bench_models import bench_models
-from hamflow.cli.bench_pair import bench_pair
-from hamflow.cli.bench_training import bench_training
-from hamflow.cli.compare import compare_command
-from hamflow.cli.convert import convert
-from hamflow.cli.demo import demo
-from hamflow.cli.doctor import doctor
-from hamflow.cli.evaluate import evaluate_command
-from hamflow.cli.export import export
-from hamflow.cli.fit_crf import fit_crf
-from hamflow.cli.pair import pair
-from hamflow.cli.paper_figure import paper_figure
-from hamflow.cli.paper_table1 import paper_table1
-from hamflow.cli.paper_table2 import paper_table2
-from hamflow.cli.paper_table3 import paper_table3
-from hamflow.cli.submit import submit
-from hamflow.cli.synth import synth
-from hamflow.cli.train import train_command
-from hamflow.cli.video import video
-from hamflow.cli.viz import viz
-from hamflow.cli.warp import warp_image
+import difflib
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import groupby
+from typing import Any
 
 
-def build_app(args: Sequence[str]) -> SubcommandApp:
-    """Return the tree of commands; some take their defaults from a file that `args` name."""
-    app = SubcommandApp()
-    app.command(name="pair")(pair)
-    app.command(name="video")(video)
-    app.command(name="viz")(viz)
-    app.command(name="warp")(warp_image)
-    app.command(name="convert")(convert)
-    app.command(name="evaluate")(evaluate_command)
-    app.command(name="compare")(compare_command)
-    app.command(name="submit")(submit)
-    app.command(name="demo")(demo)
-    app.command(name="doctor")(doctor)
-    app.command(name="export")(export)
-    app.command(name="fit-crf")(fit_crf)
-    app.command(name="synth")(synth)
-    app.command(name="train")(train_command(args))
-    benchmarks = SubcommandApp()
-    benchmarks.command(name="kernels")(bench_kernels)
-    benchmarks.command(name="crf")(bench_crf)
-    benchmarks.command(name="models")(bench_models)
-    benchmarks.command(name="pair")(bench_pair)
-    benchmarks.command(name="training")(bench_training)
-    app.command(benchmarks, name="bench", help="Measure speed and memory on this machine.")
-    paper = SubcommandApp()
-    paper.command(name="table1")(paper_table1)
-    paper.command(name="table2")(paper_table2)
-    paper.command(name="table3")(paper_table3)
-    paper.command(name="figure")(paper_figure)
-    app.command(paper, name="paper", help="Repeat the experiments of the paper.")
-    return app
+@dataclass(frozen=True)
+class Command:
+    """A command of the command line.
+
+    Attributes
+    ----------
+    name : str
+        What the user types; of several words for a command below another.
+    group : str
+        The heading that it is listed under. Commands of one group stand together.
+    summary : str
+        What it does, in one line.
+    target : str
+        The function that does it, as ``module:function``. Its arguments are those of the command.
+    prepared : bool
+        Whether the target is first called with the words of the command line, and returns that
+        function: for a command that takes its defaults from a file that these words name.
+    """
+
+    name: str
+    group: str
+    summary: str
+    target: str
+    prepared: bool = False
+
+    def load(self, words: Sequence[str]) -> Callable[..., Any]:
+        """Import the function; `words` are those of the command line after the name."""
+        module, _, function = self.target.partition(":")
+        found: Callable[..., Any] = getattr(import_module(module), function)
+        return found(words) if self.prepared else found
+
+
+def grouped(group: str, *rows: tuple[str, str, str]) -> tuple[Command, ...]:
+    """Return the commands of a group from their names, summaries and targets."""
+    return tuple(Command(name, group, summary, target) for name, summary, target in rows)
+
+
+COMMANDS = (
+    *grouped(
+        "Estimate",
+        ("pair", "the flow between two images", "hamflow.cli.pair:pair"),
+        ("video", "the flow of a video or of numbered frames", "hamflow.cli.video:video"),
+        ("demo", "the flow of a rendered scene, beside the truth", "hamflow.cli.demo:demo"),
+    ),
+    *grouped(
+        "Look and convert",
+        ("viz", "draw a flow in colors, or its error", "hamflow.cli.viz:viz"),
+        ("warp", "warp the second image to the first", "hamflow.cli.warp:warp_image"),
+        ("convert", "change the format of flow files", "hamflow.cli.convert:convert"),
+    ),
+    *grouped(
+        "Evaluate",
+        ("evaluate", "measure a method on known flow", "hamflow.cli.evaluate:evaluate_command"),
+        ("compare", "set evaluations side by side", "hamflow.cli.compare:compare_command"),
+        ("submit", "make the files for a benchmark's server", "hamflow.cli.submit:submit"),
+    ),
+    Command("train", "Train", "learn descriptors", "hamflow.cli.train:train_command", True),
+    *grouped(
+        "Train",
+        ("synth", "render scenes with known flow", "hamflow.cli.synth:synth"),
+        ("export", "write trained descriptors as an ONNX file", "hamflow.cli.export:export"),
+    ),
+    *grouped(
+        "About",
+        ("doctor", "show what this installation can do", "hamflow.cli.doctor:doctor"),
+    ),
+)
+
+
+def run(commands: Sequence[Command], words: Sequence[str], prog: str, description: str) -> None:
+    """Run the command that `words` begin with, or print the list of commands.
+
+    Parameters
+    ----------
+    commands : sequence of Command
+        Those that there are.
+    words : sequence of str
+        The command line, without the name of the program.
+    prog : str
+        The name of the program.
+    description : str
+        What the list of commands begins with.
+
+    Raises
+    ------
+    SystemExit
+        With 0 after a help page, with 2 if the words are not a command and its arguments.
+    """
+    for command in commands:
+        name = command.name.split()
+        if list(words[: len(name)]) == name:
+            _start(command, words[len(name) :], f"{prog} {command.name}")
+            return
+    # The beginning of some names, as in `bench` for `bench kernels`.
+    before = 0
+    while _below(commands, words[: before + 1]) and before < len(words):
+        before += 1
+    listed, rest = _below(commands, words[:before]), words[before:]
+    here = " ".join([prog, *words[:before]])
+    if rest and rest[0] in ("-h", "--help"):
+        print(help_page(listed, here, "" if before else description))
+        raise SystemExit(0)
+    print(_complaint(listed, rest, before, here), file=sys.stderr)
+    raise SystemExit(2)
+
+
+def help_page(commands: Sequence[Command], prog: str, description: str) -> str:
+    """Return the list of commands by group, with a line for each."""
+    width = max(len(command.name) for command in commands)
+    lines = [f"usage: {prog} COMMAND [OPTIONS]", ""]
+    if description:
+        lines += [*textwrap.wrap(description, 78), ""]
+    for group, members in groupby(commands, key=lambda command: command.group):
+        lines += [f"{group}:", *(f"  {c.name:{width}}  {c.summary}" for c in members), ""]
+    return "\n".join([*lines, f"{prog} COMMAND --help shows the options of a command."])
+
+
+def _start(command: Command, words: Sequence[str], prog: str) -> None:
+    function = command.load(words)
+    import tyro  # noqa: PLC0415  (not for the list of commands)
+
+    tyro.cli(function, args=words, prog=prog, config=(tyro.conf.FlagCreatePairsOff,))
+
+
+def _below(commands: Sequence[Command], words: Sequence[str]) -> list[Command]:
+    """Return the commands whose names begin with these words."""
+    return [c for c in commands if c.name.split()[: len(words)] == list(words)]
+
+
+def _complaint(commands: Sequence[Command], rest: Sequence[str], before: int, prog: str) -> str:
+    names = list(dict.fromkeys(command.name.split()[before] for command in commands))
+    if not rest:
+        wrong = "Which command?"
+    else:
+        near = difflib.get_close_matches(rest[0], names, 1)
+        wrong = f"There is no command {rest[0]!r}" + (
+            f"; did you mean {near[0]!r}?" if near else "."
+        )
+    return f"{prog}: {wrong} Choose one of {', '.join(names)}; {prog} --help tells what they do."

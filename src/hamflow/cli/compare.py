@@ -11,11 +11,10 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from hamflow.bench._measure import machine
+from hamflow._runtime import machine
 from hamflow.cli._console import cell, named, pair_progress, say
 from hamflow.cli._data import DataOptions, open_pairs
 from hamflow.cli._options import check_targets
-from hamflow.cli.bench import write_json
 from hamflow.cli.evaluate import LOG, report_writer
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.comparison import (
@@ -26,7 +25,7 @@ from hamflow.evaluation.comparison import (
     read_evaluation,
 )
 from hamflow.evaluation.methods import Method, MethodConfig, method_names
-from hamflow.evaluation.records import Evaluation, write_csv
+from hamflow.evaluation.records import Evaluation, write_csv, write_json
 from hamflow.evaluation.runner import Pair, evaluate, pair_names
 from hamflow.io._atomic import check_writable, make_folder
 

@@ -9,16 +9,15 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from hamflow.bench._measure import machine
+from hamflow._runtime import machine
 from hamflow.cli._console import cell, pair_progress, say
 from hamflow.cli._data import DataOptions, data_label, open_pairs
 from hamflow.cli._options import check_targets, chosen_method, parse_window
-from hamflow.cli.bench import write_json
 from hamflow.crf import CrfConfig
 from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
-from hamflow.evaluation.records import Evaluation, write_csv
+from hamflow.evaluation.records import Evaluation, write_csv, write_json
 from hamflow.evaluation.runner import evaluate
 from hamflow.io._atomic import check_writable, make_folder
 
@@ -101,7 +100,8 @@ def evaluate_command(
         Displacements to look at, in pixels of the reduced frames: D for -D/2..D/2-1, or
         u0,du,v0,dv. By default 128 for wta and crf; presets find their own.
     crf_file
-        Parameters of crf-f and crf-q (TOML, as fit-crf writes it) instead of the paper's.
+        TOML file with parameters of crf-f and crf-q instead of the paper's, named as in
+        hamflow.crf.CrfConfig.
     output
         Folder of the evaluation; by default evaluations/DATASET-METHOD.
     resume

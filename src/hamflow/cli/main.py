@@ -5,43 +5,38 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import tyro
-from rich.console import Console
-
+from hamflow.cli.app import COMMANDS, Command, run
 from hamflow.errors import HamflowError
 
 DESCRIPTION = (
     "Hamflow: dense, large-displacement optical flow with binary descriptors, on a plain CPU. "
     "Flow is (u, v) in pixels, u to the right, v down: pixel (x, y) of the first image is found "
-    "at (x + u, y + v) in the second. Every command has its own --help."
+    "at (x + u, y + v) in the second."
 )
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; errors become one sentence and a non-zero exit code."""
-    try:
-        # Here, because a bad HAMFLOW_ISA or HAMFLOW_NUM_THREADS shows as soon as it is imported.
-        from hamflow.cli.app import build_app  # noqa: PLC0415
+    return run_main(COMMANDS, args, "hamflow", DESCRIPTION)
 
-        words = sys.argv[1:] if args is None else list(args)
-        build_app(words).cli(
-            args=words,
-            prog="hamflow",
-            description=DESCRIPTION,
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
+
+def run_main(
+    commands: Sequence[Command], args: Sequence[str] | None, prog: str, description: str
+) -> int:
+    """Run one of some commands as `main` does those of Hamflow; see `hamflow.cli.app.run`."""
+    try:
+        run(commands, sys.argv[1:] if args is None else list(args), prog, description)
     except (HamflowError, OSError) as error:
-        return _fail(str(error))
+        return _fail(prog, str(error))
     except MemoryError as error:
-        return _fail(f"Not enough memory ({error}); use a smaller window or image.")
+        return _fail(prog, f"Not enough memory ({error}); use a smaller window or image.")
     except KeyboardInterrupt:
-        return _fail("Interrupted.", code=130)
+        return _fail(prog, "Interrupted.", code=130)
     return 0
 
 
-def _fail(message: str, code: int = 1) -> int:
-    console = Console(stderr=True, soft_wrap=True)
-    console.print(f"hamflow: {message}", markup=False, highlight=False)
+def _fail(prog: str, message: str, code: int = 1) -> int:
+    print(f"{prog}: {message}", file=sys.stderr)
     return code
 
 

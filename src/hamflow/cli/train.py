@@ -53,7 +53,7 @@ _ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flo
 
 def train_command(args: Sequence[str]) -> Callable[..., None]:
     """Return the command; its defaults are those of `args`' ``--config`` file or resumed run."""
-    default = _defaults(args) if list(args[:1]) == ["train"] else TrainConfig()
+    default = _defaults(args)
 
     def train(
         output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],

@@ -1,8 +1,6 @@
 """The joint model (eq. 3 of the paper): a CRF over u and v, its dual solver, and the bound."""
 
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.fit_points import FitPoint, FitStep
-from hamflow.crf.fitting import FitResult, fit
 from hamflow.crf.model import edge_weights, rho
 from hamflow.crf.plot import plot_convergence
 from hamflow.crf.solver import CrfResult, CrfStep, solve
@@ -11,11 +9,7 @@ __all__ = [
     "CrfConfig",
     "CrfResult",
     "CrfStep",
-    "FitPoint",
-    "FitResult",
-    "FitStep",
     "edge_weights",
-    "fit",
     "plot_convergence",
     "rho",
     "solve",

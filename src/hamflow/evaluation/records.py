@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import os
 from collections.abc import Sequence
@@ -176,6 +177,12 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]]) -> N
     with atomic_write(path) as file:
         # Names of files need not be proper Unicode.
         file.write(text.getvalue().encode(errors="surrogateescape"))
+
+
+def write_json(path: str | os.PathLike[str], report: dict[str, Any]) -> None:
+    """Write a dictionary as JSON."""
+    with atomic_write(path) as file:
+        file.write((json.dumps(report, indent=2) + "\n").encode())
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ NAMES = ("disagreement", "distance", "residual")
 """What the confidence is made of."""
 
 # Logarithm of the expected error (plus a tenth of a pixel) as a linear function of the logarithms
-# of what is known, fitted to rendered scenes: benchmarks/confidence.py.
+# of what is known, fitted to rendered scenes: experiments/scripts/confidence.py.
 _FLOOR = 0.1
 _CONSTANT = 0.549
 _WEIGHTS = {"disagreement": 0.394, "distance": 0.256, "residual": 0.073}

@@ -1,0 +1,1 @@
+"""The laboratory: benchmarks, the paper's experiments, and fits; not a part of the package."""

@@ -1,0 +1,153 @@
+"""``bench pair``: whole pairs, beside OpenCV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from experiments.bench import pair as bench
+from experiments.bench.models import find_pairs
+from experiments.bench.sequence import FEWEST, read_sequence, rendered_sequence
+from experiments.cli._shared import measure, save_json
+from hamflow.cli._console import cell
+from hamflow.errors import InputError
+from hamflow.evaluation import opencv_methods
+from hamflow.evaluation.methods import PEER, method_names
+from hamflow.io._atomic import check_writable
+
+
+def bench_pair(
+    root: tyro.conf.Positional[Path | None] = None,
+    *,
+    presets: tuple[str, ...] = ("balanced", "fast"),
+    peers: bool = True,
+    only: tuple[str, ...] = (),
+    video: Path | None = None,
+    width: int = 1024,
+    height: int = 436,
+    frames: int = 5,
+    rounds: int = 3,
+    ablation: bool = False,
+    json: Path | None = None,
+) -> None:
+    """Measure whole pairs: seconds per stage, and errors beside OpenCV's methods.
+
+    Seconds are those of consecutive frames of a rendered scene, the best of several runs that are
+    taken in turns: of the first pair alone, and of the pairs that follow it in the video. With
+    ROOT, mean endpoint errors over all valid pixels, averaged over the pairs of each folder, every
+    pair at full resolution with one and the same preset.
+
+    Parameters
+    ----------
+    root
+        A tree of folders <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png.
+    presets
+        Presets, or TOML files that change one.
+    peers
+        Measure OpenCV's methods as well; needs the extra 'peers'.
+    only
+        Pairs or groups below that folder.
+    video
+        Take the seconds on the first frames of this video file or folder of frames instead.
+    width
+        Of the rendered frames.
+    height
+        Of the rendered frames.
+    frames
+        How many consecutive frames, at least 4.
+    rounds
+        How many runs the seconds are the best of.
+    ablation
+        Also measure the first preset with each of its steps left out, on the pairs.
+    json
+        Where to write every figure as JSON.
+    """
+    if rounds < 1 or frames < FEWEST:
+        raise InputError(f"--rounds must be at least 1, and --frames at least {FEWEST}.")
+    if ablation and root is None:
+        raise InputError("--ablation needs pairs with known flow; give their folder, ROOT.")
+    if json is not None:
+        check_writable(json)
+    pairs = None if root is None else find_pairs(root, only)
+    others = [name for name in method_names() if name.startswith(PEER)] if peers else []
+    if peers and not others:
+        opencv_methods()  # raises what is missing
+    console = Console(markup=False)
+
+    def run(progress: bench.Progress) -> dict[str, Any]:
+        progress("frames")
+        shown = (
+            rendered_sequence(height, width, frames)
+            if video is None
+            else read_sequence(video, frames)
+        )
+        return bench.run(
+            shown,
+            presets,
+            peers=others,
+            pairs=pairs,
+            rounds=rounds,
+            ablation=ablation,
+            progress=progress,
+        )
+
+    report = measure(console, run)
+    where = "a rendered scene" if video is None else str(video)
+    for table in _tables(report, where):
+        console.print(table)
+    save_json(console, json, report)
+
+
+def _tables(report: dict[str, Any], where: str) -> list[Table]:
+    tables = [_seconds(report, where)]
+    if report["rows"]:
+        tables += [_groups(report), _pairs(report)]
+    if "ablation" in report:
+        tables.append(_ablation(report))
+    return tables
+
+
+def _seconds(report: dict[str, Any], where: str) -> Table:
+    title = f"Seconds, {report['width']}×{report['height']} pixels of {where}"
+    stages = list(dict.fromkeys(stage for times in report["seconds"].values() for stage in times))
+    table = Table("method", *stages, title=title)
+    for name, times in report["seconds"].items():
+        table.add_row(name, *(cell(times.get(stage), ".2f") for stage in stages))
+    return table
+
+
+def _groups(report: dict[str, Any]) -> Table:
+    methods = [*report["presets"], *report["peers"]]
+    ause = bench.by_group(report["rows"], "ause")
+    table = Table(
+        "folder",
+        *methods,
+        "AUSE",
+        title="Mean endpoint error in px over all valid pixels, mean over the pairs of a folder",
+    )
+    for group, errors in bench.by_group(report["rows"]).items():
+        found = (cell(errors.get(name), ".3f") for name in methods)
+        table.add_row(group, *found, cell(ause.get(group, {}).get(methods[0]), ".3f"))
+    return table
+
+
+def _pairs(report: dict[str, Any]) -> Table:
+    methods = [*report["presets"], *report["peers"]]
+    table = Table("pair", *methods, title="The same, pair by pair")
+    errors = {(row["pair"], row["method"]): row["epe_all"] for row in report["rows"]}
+    for pair in dict.fromkeys(row["pair"] for row in report["rows"]):
+        found = (errors[pair, name] for name in methods)
+        table.add_row(pair, *("failed" if e is None else f"{e:.3f}" for e in found))
+    return table
+
+
+def _ablation(report: dict[str, Any]) -> Table:
+    groups = report["ablation"]
+    table = Table(report["presets"][0], *groups, title="Steps left out")
+    for step in next(iter(groups.values())):
+        table.add_row(step, *(cell(means.get(step), ".3f") for means in groups.values()))
+    return table

@@ -1,0 +1,97 @@
+"""``paper table3``: our presets beside the paper's comparison with other methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from experiments.cli._shared import DataWords, evaluating, parse_data
+from experiments.paper import table3
+from experiments.paper.published import OURS
+from hamflow.cli._console import cell, named, say
+from hamflow.cli._data import DataOptions, data_label, open_pairs
+from hamflow.cli._options import check_targets
+from hamflow.evaluation.records import write_csv
+from hamflow.io._atomic import check_writable, make_folder
+
+_DATA = DataOptions()
+
+
+def paper_table3(
+    *,
+    data: DataWords,
+    which: tyro.conf.OmitArgPrefixes[DataOptions] = _DATA,
+    presets: tuple[str, ...] = table3.DEFAULT,
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("evaluations/table3"),
+    resume: bool = False,
+    csv: Path | None = None,
+) -> None:
+    """Measure presets with and without refinement, beside the paper's comparison.
+
+    Endpoint errors of visible pixels (noc) and of all, over all pixels of all pairs together. The
+    paper's figures are from the server of Sintel's test set, ours from the pairs on the disk, so
+    they are not to be compared number by number. Every pair is on the disk as soon as it is
+    measured, so that --resume continues after an interruption.
+
+    Parameters
+    ----------
+    data
+        Name and folder of the data set to evaluate on, as for hamflow evaluate.
+    which
+        Which pairs of the data set.
+    presets
+        Presets: paper (the paper's method: full resolution, whole pixels, no refinement), fast,
+        balanced; one of these with -unrefined at its end, which stops at whole pixels of the
+        matching scale (one direction, no completion, no subpixel refinement); or a TOML file.
+    output
+        Folder for the pairs that are done and for table3.csv.
+    resume
+        Go on with the evaluation in that folder.
+    csv
+        Where to write a line for each method; by default in that folder.
+    """
+    dataset, root = parse_data(data)
+    pairs, described = open_pairs(dataset, root, which)
+    target = output / "table3.csv" if csv is None else csv
+    own = [*output.glob("*.jsonl"), *table3.logs_of(presets, output).values()]
+    check_targets({"--csv": csv}, files=[*presets, *own], root=root)
+    make_folder(output)
+    check_writable(target)
+    console = Console(markup=False)
+    with evaluating(console, output) as bar:
+        found = table3.run(
+            pairs,
+            presets,
+            data=described,
+            logs=output,
+            resume=resume,
+            progress=lambda preset: named(bar, preset),
+        )
+    rows = table3.rows(found, data_label(described))
+    write_csv(target, rows)
+    console.print(_table(rows))
+    for note in table3.notes(found):
+        say(note)
+    say(f"Wrote {target}.")
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table("method", "data", title="Endpoint error in px, all pixels together")
+    for heading in ("noc", "all", "pairs", "seconds"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        if row["pairs"] is None:
+            name, pairs, seconds = f"{row['method']} (paper)", "", ""
+        else:
+            name = row["method"]
+            pairs = f"{row['pairs']}" + (f", {row['failed']} failed" if row["failed"] else "")
+            seconds = cell(row["seconds"], ".2f")
+        errors = (cell(row[over], ".3f") for over in ("noc", "all"))
+        table.add_row(name, row["data"], *errors, pairs, seconds)
+        if row["method"] == OURS:  # the last of the published ones
+            table.add_section()
+    return table

@@ -1,0 +1,1 @@
+"""The joint model's parameters, fitted to image pairs with known flow."""

@@ -1,0 +1,90 @@
+"""A pair with known flow as a fit needs it: reduced, described, and with its errors."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow._check import as_flow, as_image
+from hamflow._scale import reduced
+from hamflow._types import Bits
+from hamflow.descriptors import pair_bits
+from hamflow.errors import InputError
+from hamflow.evaluation.runner import Pair
+from hamflow.matching._arrays import Describe
+
+
+@dataclass(frozen=True, eq=False)
+class FitCase:
+    """A pair as the solver needs it, at the scale of the fit.
+
+    Attributes
+    ----------
+    name : str
+        The pair's.
+    image : array
+        The reduced first frame.
+    bits0, bits1 : (H, W) array of uint64
+        Descriptors of both reduced frames.
+    truth : array
+        The true flow at full resolution, as far as boxes are complete.
+    scale : int
+        Pixels to the side of a box.
+    """
+
+    name: str
+    image: NDArray[Any]
+    bits0: Bits
+    bits1: Bits
+    truth: NDArray[np.floating[Any]]
+    scale: int
+
+    @classmethod
+    def of(cls, pair: Pair, scale: int, describe: Describe = pair_bits) -> FitCase:
+        """Reduce the frames of a pair by a whole factor and describe them.
+
+        Raises
+        ------
+        InputError
+            If sizes differ, nothing is left at this scale, or no pixel's flow is known.
+        """
+        first, second = as_image(pair.image0, "image0"), as_image(pair.image1, "image1")
+        truth = as_flow(pair.flow)
+        if not first.shape[:2] == second.shape[:2] == truth.shape[:2]:
+            raise InputError(f"The images and the flow of the pair {pair.name!r} differ in size.")
+        height, width = (side // scale for side in truth.shape[:2])
+        if min(height, width) < 1:
+            raise InputError(
+                f"scale = {scale} leaves nothing of the pair {pair.name!r}, which has "
+                f"{truth.shape[1]}×{truth.shape[0]} pixels."
+            )
+        truth = truth[: height * scale, : width * scale]
+        if not np.isfinite(truth).all(axis=2).any():
+            raise InputError(f"The pair {pair.name!r} has no pixel of known flow; leave it out.")
+        image = reduced(first, scale)
+        return cls(
+            pair.name, image, describe(image), describe(reduced(second, scale)), truth, scale
+        )
+
+    def errors(self, flow: NDArray[np.float32], cap: float) -> tuple[float, float]:
+        """Return the mean error of a flow at the scale of the fit, as it is and capped.
+
+        Each pixel of the full resolution has the flow of the box that it is in.
+        """
+        (height, width), scale = flow.shape[:2], self.scale
+        boxes = self.truth.reshape(height, scale, width, scale, 2)
+        difference = boxes.astype(np.float64) - scale * flow[:, None, :, None]
+        error = np.hypot(difference[..., 0], difference[..., 1])
+        error = error[np.isfinite(error)]
+        return float(error.mean()), float(np.minimum(error, cap).mean())
+
+    def digest(self) -> str:
+        """Return what tells the pair from others, should it only have the name of another."""
+        digest = hashlib.blake2b(digest_size=8)
+        for array in (self.bits0, self.bits1, self.image, self.truth):
+            digest.update(array.tobytes())
+        return digest.hexdigest()

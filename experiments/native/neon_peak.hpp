@@ -1,0 +1,33 @@
+// The mix of Bits::distances on registers, for peak.inl.
+#pragma once
+
+#include "simd/neon.hpp"
+
+namespace hamflow {
+namespace neon {
+namespace {
+
+template <class T>
+HAMFLOW_INLINE T opaque(T& v) {
+    asm volatile("" : "+w"(v));
+    return v;
+}
+
+struct RegisterMix {
+    using V = Bits::V;
+    V target = Bits::set1(1), a = Bits::set1(5), b = Bits::set1(9);
+
+    HAMFLOW_INLINE V count(V& pixel) {
+        return vcntq_u8(veorq_u8(target, opaque(pixel)));
+    }
+    HAMFLOW_INLINE void distances(V& da, V& db) {
+        unroll<Bits::planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+            da = p ? vaddq_u8(da, count(a)) : count(a);
+            db = p ? vaddq_u8(db, count(b)) : count(b);
+        });
+    }
+};
+
+}  // namespace
+}  // namespace neon
+}  // namespace hamflow

@@ -1,0 +1,37 @@
+// What the kernels would reach if loads, stores and loops cost nothing: their instruction mixes on
+// registers alone, for the benchmarks to compare with. The level supplies `opaque(v)`, after which
+// the compiler must believe that v has changed and so computes everything anew, and `RegisterMix`,
+// the instructions of `Bits::distances` for one vector of labels and two pixels. Each function
+// returns how much work one of its rounds stands for.
+
+inline double peak_min_projection(long long rounds) {
+    using V = Bits::V;
+    RegisterMix mix;
+    V best_a = Bits::set1(0x7f), best_b = best_a, row_a = best_a, row_b = best_a;
+    // Equal in value, but not to be merged into one.
+    opaque(best_a), opaque(best_b), opaque(row_a), opaque(row_b);
+    for (long long round = 0; round < rounds; ++round) {
+        unroll<Bits::block>([&](auto) HAMFLOW_INLINE_LAMBDA {
+            V da, db;
+            mix.distances(da, db);
+            best_a = Bits::min(best_a, opaque(da));
+            best_b = Bits::min(best_b, opaque(db));
+            row_a = Bits::min(row_a, da);
+            row_b = Bits::min(row_b, db);
+        });
+    }
+    opaque(best_a), opaque(best_b), opaque(row_a), opaque(row_b);
+    return 2.0 * Bits::block * Bits::lanes;
+}
+
+inline double peak_fused_multiply_add(long long rounds) {
+    constexpr int chains = Floats::rows * Floats::vectors;  // as many as the kernel has
+    typename Floats::F sum[chains], a = Floats::set1(0.5f), b = a;
+    unroll<chains>([&](auto c) HAMFLOW_INLINE_LAMBDA { sum[c] = Floats::zero(); });
+    for (long long round = 0; round < rounds; ++round)
+        unroll<chains>([&](auto c) HAMFLOW_INLINE_LAMBDA {
+            sum[c] = Floats::fma(opaque(a), b, sum[c]);
+        });
+    unroll<chains>([&](auto c) HAMFLOW_INLINE_LAMBDA { opaque(sum[c]); });
+    return static_cast<double>(chains) * Floats::width;
+}

@@ -1,0 +1,37 @@
+// The mix of Bits::distances on registers, for peak.inl.
+#pragma once
+
+#include "simd/portable.hpp"
+
+namespace hamflow {
+namespace portable {
+namespace {
+
+template <class T>
+HAMFLOW_INLINE T opaque(T& v) {
+#if defined(HAMFLOW_VECTOR_EXTENSIONS) && defined(__SSE2__)
+    asm volatile("" : "+x"(v));
+#elif defined(HAMFLOW_VECTOR_EXTENSIONS) && defined(__aarch64__)
+    asm volatile("" : "+w"(v));
+#else
+    // Through memory, as nothing is known about the registers.
+    T* volatile p = &v;
+    v = *p;
+#endif
+    return v;
+}
+
+struct RegisterMix {
+    using V = Bits::V;
+    V target = Bits::set1(1), pixel = Bits::set1(5);
+
+    HAMFLOW_INLINE void distances(V& da, V& db) {
+        const auto plane = [&](int) HAMFLOW_INLINE_LAMBDA { return target ^ opaque(pixel); };
+        da = Bits::count_bits(plane);
+        db = Bits::count_bits(plane);
+    }
+};
+
+}  // namespace
+}  // namespace portable
+}  // namespace hamflow

@@ -1,0 +1,1 @@
+"""Experiments that are a single script each."""

@@ -1,0 +1,135 @@
+"""Which schedule of the joint model pays: gap, error and time over pairs with truth.
+
+    python -m experiments.scripts.crf_schedules ROOT [--output FILE.csv]
+
+ROOT is a folder data set. Every pair is solved at two scales by every schedule, with the
+hand-crafted descriptor; the CSV has a row for each, and the table of means is printed as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from hamflow import Window, crf, matching, pair_bits
+from hamflow.datasets import FolderDataset
+from hamflow.evaluation import epe_metrics
+
+# (factor, side of the window): the same displacements in pixels of the original.
+SCALES = ((2, 128), (4, 64))
+PAPER = "5×8 argmin (paper)"
+SCHEDULES = {
+    "1×2": {"outer": 1, "inner": 2},
+    "1×4": {"outer": 1, "inner": 4},
+    "1×8": {"outer": 1, "inner": 8},
+    "2×1": {"outer": 2, "inner": 1},
+    "2×2": {"outer": 2, "inner": 2},
+    "2×4": {"outer": 2, "inner": 4},
+    "2×8": {"outer": 2, "inner": 8},
+    "3×2": {"outer": 3, "inner": 2},
+    "3×4": {"outer": 3, "inner": 4},
+    "5×8": {"outer": 5, "inner": 8},
+    "2×4 argmin": {"outer": 2, "inner": 4, "rounding": "argmin"},
+    "2×4 icm": {"outer": 2, "inner": 4, "rounding": "icm"},
+    PAPER: {"outer": 5, "inner": 8, "rounding": "argmin"},
+    "2×4 hierarchical": {"outer": 2, "inner": 4, "minorant": "hierarchical"},
+    "3×3, stopped at .3 %": {"outer": 3, "inner": 3, "gap_tolerance": 0.003},
+    "2×4, stopped at .3 % (default)": {"outer": 2, "inner": 4, "gap_tolerance": 0.003},
+}
+FIELDS = ("pair", "scale", "d", "schedule", "iterations", "seconds", "qq", "gap", "epe", "fl")
+
+
+def main() -> None:
+    """Solve all pairs and print the means."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root", type=Path)
+    output = Path("experiments/results/crf_schedules.csv")
+    parser.add_argument("--output", type=Path, default=output)
+    arguments = parser.parse_args()
+    rows = list(_measure(FolderDataset(arguments.root)))
+    with arguments.output.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        writer.writerows(rows)
+    _print_means(rows)
+
+
+def _measure(pairs: FolderDataset) -> Iterator[dict[str, object]]:
+    for pair in pairs:
+        for factor, side in SCALES:
+            image0, image1 = _reduced(pair.image0, factor), _reduced(pair.image1, factor)
+            bits0, bits1 = pair_bits(image0), pair_bits(image1)
+            window = Window.of(side)
+            base = {"pair": pair.name, "scale": factor, "d": side}
+            start = time.perf_counter()
+            projection = matching.min_projection(bits0, bits1, window)
+            qq = time.perf_counter() - start
+            wta = _errors(projection.wta(), pair, factor)
+            yield base | {"schedule": "WTA", "iterations": 0, "seconds": f"{qq:.4f}"} | wta
+            for name, parameters in SCHEDULES.items():
+                config = crf.CrfConfig(**{"gap_tolerance": 0.0} | parameters)
+                start = time.perf_counter()
+                result = crf.solve(
+                    bits0=bits0, bits1=bits1, image=image0, window=window, config=config
+                )
+                seconds = time.perf_counter() - start
+                yield (
+                    base
+                    | {
+                        "schedule": name,
+                        "iterations": len(result.history),
+                        "seconds": f"{seconds:.4f}",
+                        "qq": f"{seconds / qq:.2f}",
+                        "gap": f"{result.gap:.6f}",
+                    }
+                    | _errors(result.flow, pair, factor)
+                )
+        print(pair.name, flush=True)
+
+
+def _errors(flow: NDArray[np.float32], pair: object, factor: int) -> dict[str, object]:
+    """Compare in pixels of the original."""
+    truth = pair.flow  # type: ignore[attr-defined]
+    full = (flow * factor).repeat(factor, axis=0).repeat(factor, axis=1)
+    height, width = full.shape[:2]
+    metrics = epe_metrics(full, truth[:height, :width])
+    return {"epe": f"{metrics.epe_all:.4f}", "fl": f"{metrics.fl_all:.4f}"}
+
+
+def _reduced(image: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
+    """Average squares of pixels; what is left over at the right and below is cut off."""
+    height, width = (n // factor * factor for n in image.shape[:2])
+    picture = Image.fromarray(image[:height, :width])
+    return np.asarray(picture.resize((width // factor, height // factor), Image.Resampling.BOX))
+
+
+def _print_means(rows: list[dict[str, object]]) -> None:
+    for factor, side in SCALES:
+        print(f"\nScale 1/{factor}, D = {side}\n")
+        print("| schedule | EPE | Fl | gap, median | pairs ≤ .3 % | time / QQ, median |")
+        print("|---|---|---|---|---|---|")
+        for name in ("WTA", *SCHEDULES):
+            chosen = [r for r in rows if r["scale"] == factor and r["schedule"] == name]
+            values = {
+                key: np.array([float(str(r[key])) for r in chosen if key in r])
+                for key in ("epe", "fl", "gap", "qq")
+            }
+            line = f"| {name} | {values['epe'].mean():.2f} | {values['fl'].mean():.1%} |"
+            if values["gap"].size:
+                gaps = values["gap"]
+                line += f" {np.median(gaps):.2%} | {(gaps <= 0.003).sum()} of {gaps.size} |"
+                line += f" {np.median(values['qq']):.1f} |"
+            else:
+                line += " | | 1 |"
+            print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from _fits import QUICK
+from experiments.cli.app import main
+from experiments.fit_crf.fitting import FitResult, fit
+from hamflow.datasets import FolderDataset, demo_scene
+from hamflow.io import write_flow, write_image
+
+
+@pytest.fixture
+def fails(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command of the laboratory that must fail with one sentence, and return that.
+
+    The words of a module's COMMAND come before those given.
+    """
+    before: tuple[str, ...] = getattr(request.module, "COMMAND", ())
+
+    def run(*args: object) -> str:
+        capsys.readouterr()
+        assert main([*before, *map(str, args)]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("python -m experiments: ")
+        assert captured.err.count("\n") == 1
+        return captured.err
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("pairs")
+    for seed, name in enumerate(("group/one", "group/two", "three")):
+        scene = demo_scene(72, 96, seed)
+        folder = root / name
+        folder.mkdir(parents=True)
+        write_image(folder / "frame1.png", scene.image0)
+        write_image(folder / "frame2.png", scene.image1)
+        write_flow(folder / "flow.flo", scene.flow)
+    return root
+
+
+@pytest.fixture(scope="session")
+def pairs(root: Path) -> FolderDataset:
+    return FolderDataset(root).subset("group")
+
+
+@pytest.fixture(scope="session")
+def fitted(pairs: FolderDataset) -> FitResult:
+    return fit(pairs, **QUICK)
