@@ -200,8 +200,8 @@ class TrainConfig:
             raise InputError(f"target must be one or spread, not {self.target!r}.")
         if self.model != "ff" and self.network.m != 64:
             raise InputError(
-                f"{self.model} needs descriptors of m = 64, not {self.network.m}; set network.m to 64, "
-                "or use ff."
+                f"{self.model} needs descriptors of m = 64, not {self.network.m}; "
+                "set network.m to 64, or use ff."
             )
         _check(
             2 <= self.window <= 1024 and self.window % 2 == 0,
