@@ -1,6 +1,6 @@
 // The kernels for Python: shapes, types, errors, the GIL and Ctrl-C. The Python side
-// (hamflow.matching) checks its arguments with friendly words and allocates the outputs; here
-// everything is checked once more so that no call can touch memory that is not its own.
+// (hamflow.matching) checks its arguments with messages for users and allocates the outputs; here
+// everything is checked once more, so that no call can touch memory outside of its arrays.
 #include "bind.hpp"
 
 #include <nanobind/stl/vector.h>

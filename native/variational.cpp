@@ -1,6 +1,6 @@
-// Variational refinement. Per warp the data term becomes, for each group of channels, a quadratic
-// form in the increment (du, dv): six numbers a pixel, whatever the number of channels. What
-// remains are sweeps over these.
+// Variational refinement. After each warp the data term becomes, for each group of channels, a
+// quadratic form in the increment (du, dv): six numbers per pixel, whatever the number of
+// channels. The iterations then read only these numbers.
 #include "variational.hpp"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ class Solver {
             inside_[i] = inside;
             float* out = &warped_[i * channels];
             if (!inside) {
-                // No data term there; the derivatives of its neighbors want something tame.
+                // There is no data term here, but derivatives of neighbors read this value.
                 std::copy_n(&p_.f0[i * channels], channels, out);
                 continue;
             }

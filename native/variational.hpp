@@ -1,4 +1,4 @@
-// Variational refinement of a flow to fractions of a pixel: see variational.cpp.
+// Variational subpixel refinement of a flow: see variational.cpp.
 #pragma once
 
 namespace hamflow {
@@ -6,7 +6,8 @@ namespace hamflow {
 // Features per pixel that are compared, interleaved; unused ones are zero.
 constexpr int feature_channels = 8;
 
-// E(flow) = sum_i weight_i * sum_g strength_g * psi(sum_{c in g} theta_c (f1_c(i + flow_i) - f0_c(i))^2)
+// E(flow) = sum_i weight_i * sum_g strength_g
+//             * psi(sum_{c in g} theta_c (f1_c(i + flow_i) - f0_c(i))^2)
 //         + alpha * sum_{i~j} edge_ij * psi(|grad flow|^2),   psi(s) = sqrt(s + epsilon^2),
 // theta_c = 1 / (|grad f_c|^2 + zeta^2), minimized by warps of f1, fixed-point iterations of psi'
 // and red-black over-relaxation.

@@ -7,8 +7,8 @@
 // the adders that are linear over xor need no arithmetic at all: with t0 ^ t1 ^ t2 as a plane of
 // its own, the sum of three is one xor. Hence 11 planes instead of 8.
 //
-// GCC and Clang get vectors of their own making, which every target's back end translates to
-// what the machine has; other compilers, and big-endian machines, get arrays and loops.
+// GCC and Clang get their generic vector types, which they translate to what the machine has;
+// other compilers, and big-endian machines, get arrays and loops.
 #pragma once
 
 #include <cstdint>

@@ -199,7 +199,7 @@ class TrainConfig:
         if self.target not in get_args(Target):
             raise InputError(f"target must be one or spread, not {self.target!r}.")
         if self.model != "ff" and self.network.m != 64:
-            raise InputError(f"{self.model} needs descriptors of m = 64, not {self.network.m}; set network.m to 64.")
+            raise InputError(f"{self.model} needs descriptors of m = 64, not {self.network.m}.")
         _check(
             2 <= self.window <= 1024 and self.window % 2 == 0,
             "window",

@@ -139,9 +139,9 @@ def _prepare_worker(_: int) -> None:
     """Make a worker live exactly as long as the training process.
 
     Ctrl-C and SIGTERM reach the workers, too, but they must go on: the training process finishes
-    its step first, for which it may be waiting for a pair, and then ends them. If it is killed, they
-    have to notice by themselves: torch only watches their parent, which is the fork server, and the
-    fork server waits for them.
+    its step first, for which it may be waiting for a pair, and then ends them. If it is killed,
+    they have to notice by themselves: torch only watches their parent, which is the fork server,
+    and the fork server waits for them.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
