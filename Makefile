@@ -41,7 +41,7 @@ browser:
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
 CROSS := aarch64-linux-gnu-g++
 NEON_SOURCES := $(addprefix native/,threads.cpp fusion.cpp labeling.cpp reference.cpp \
-	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp tests/kernels_test.cpp)
+	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp) $(wildcard native/tests/*.cpp)
 NEON_OBJECTS := $(NEON_SOURCES:native/%.cpp=build/neon/%.o)
 
 build/neon/%.o: native/%.cpp $(filter native/%,$(SOURCES))
@@ -60,10 +60,14 @@ test-neon:
 	  echo "test-neon skipped: it needs $(CROSS) and qemu-aarch64"; \
 	fi
 
-# The same program for this machine's levels (needs cmake).
+# The same program for this machine's levels. Where the system has no cmake, PyPI has it.
 test-native:
-	cmake -S . -B build/native -DHAMFLOW_NATIVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release
-	cmake --build build/native
+	@command -v cmake >/dev/null || test -x $(BIN)/cmake || { \
+	  { test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check cmake; }
+	PATH="$$PATH:$(abspath $(BIN))"; \
+	  cmake -S . -B build/native -DHAMFLOW_NATIVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release && \
+	  cmake --build build/native --parallel
 	build/native/kernels_test
 
 # Real scenes besides the rendered one: make bench DATA=folder, where folder/sintel-clean is.
