@@ -7,7 +7,10 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native src -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test browser test-neon test-native bench results stubs wheel clean
+# Tests side by side, one process for each of two processors; 0 runs them in one process.
+JOBS ?= 2
+
+.PHONY: demo lint test test-quick browser test-neon test-native bench results stubs wheel clean
 
 # What is installed is the package as a user would have it, not a link into this folder.
 $(VENV)/installed: $(SOURCES)
@@ -17,14 +20,27 @@ $(VENV)/installed: $(SOURCES)
 
 $(VENV)/installed-test: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) ".[test,train]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) ".[lint,test,train]"
 	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed
 	$(BIN)/hamflow demo -o out
 
+# Style, types, and that the committed stub is the compiled module's; pyproject.toml pins the tools.
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	@mkdir -p build
+	$(BIN)/python -m nanobind.stubgen -q -m hamflow._native -o build/_native.pyi
+	diff src/hamflow/_native.pyi build/_native.pyi || { echo "run: make stubs"; exit 1; }
+
 test: $(VENV)/installed-test browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# Without the tests that take more than a few seconds each.
+test-quick: $(VENV)/installed-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 # The page of `hamflow evaluate --html` is tested in the system's Chromium. Where there is none, it
 # is installed if that is possible without asking; else its test is skipped, or fails under CI.

@@ -1,0 +1,103 @@
+"""The direction of imports between the packages, which docs/architecture.md explains."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from _paths import ROOT
+
+SOURCES = ROOT / "src" / "hamflow"
+BASE = "errors _types _check _native _runtime _memory _tables stages window"
+"""Modules that everything may import, and which import only each other."""
+COMMON = "io flow visualize _scale"
+ROUTE = f"{COMMON} descriptors matching crf refinement config pipeline result estimator sequence"
+ANYTHING = None
+MAY_IMPORT: dict[str, str | None] = {
+    # Each package, lowest first, and what it may import besides the base and itself.
+    **dict.fromkeys(BASE.split(), ""),
+    "io": "",
+    "_record_log": "io",
+    "flow": "io",
+    "visualize": "io flow",
+    "_scale": "io flow",
+    "descriptors": COMMON,
+    "matching": COMMON,  # not the descriptors, nor the other way around
+    "crf": f"{COMMON} matching",
+    "refinement": COMMON,  # does not know how the matches were found
+    "config": f"{COMMON} descriptors matching crf refinement",
+    "pipeline": f"{COMMON} descriptors matching crf refinement config",
+    "result": f"{COMMON} crf",
+    "estimator": f"{COMMON} descriptors matching crf refinement config pipeline result",
+    "sequence": f"{COMMON} descriptors matching crf refinement config pipeline result estimator",
+    "datasets": f"{COMMON} _record_log",  # not the estimator
+    "evaluation": f"{ROUTE} _record_log datasets",
+    "learning": f"{COMMON} _record_log descriptors matching crf datasets evaluation",
+    "cli": ANYTHING,
+    "__main__": ANYTHING,
+    "__init__": ANYTHING,
+}
+FILES = sorted(SOURCES.rglob("*.py"))
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and full name of every import, also of those inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: write the whole name"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Attribute):
+            name = ast.unparse(node)
+            if name.startswith("hamflow.") and name != "hamflow.__version__":
+                yield node.lineno, name
+
+
+def wrong_imports(package: str, tree: ast.AST) -> list[str]:
+    """What a package imports though it may not."""
+    rule, found = MAY_IMPORT[package], []
+    for line, name in imported(tree):
+        home, _, rest = name.partition(".")
+        part = rest.partition(".")[0]
+        allowed = rule is ANYTHING or part in (package, "", *BASE.split(), *rule.split())
+        if (
+            (home == "hamflow" and not allowed)
+            or (home == "torch" and package != "learning")
+            or home == "experiments"
+        ):
+            found.append(f"line {line}: {package} must not import {name}")
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCES)))
+def test_imports_go_one_way(file) -> None:  # type: ignore[no-untyped-def]
+    package = file.relative_to(SOURCES).parts[0].removesuffix(".py")
+    assert package in MAY_IMPORT, f"say in this file what {package} may import"
+    assert wrong_imports(package, ast.parse(file.read_text(encoding="utf-8"))) == []
+
+
+def test_the_table_goes_one_way() -> None:
+    names = list(MAY_IMPORT)
+    for number, rule in enumerate(MAY_IMPORT.values()):
+        assert set((rule or "").split()) <= set(names[:number])
+    there = {file.relative_to(SOURCES).parts[0].removesuffix(".py") for file in FILES}
+    assert set(names) - there == {"_native"}, "in the table, but not in the package"
+
+
+@pytest.mark.parametrize(
+    ("package", "code"),
+    [
+        ("matching", "from hamflow.descriptors import bits"),
+        ("matching", "def f():\n    from hamflow import descriptors"),
+        ("refinement", "import hamflow.crf.dual"),
+        ("datasets", "import hamflow\nhamflow.Estimator"),
+        ("errors", "import hamflow.io"),
+        ("evaluation", "import torch.nn"),
+        ("cli", "from experiments.paper import table1"),
+    ],
+)
+def test_wrong_imports_are_found(package: str, code: str) -> None:
+    assert wrong_imports(package, ast.parse(code)) != []
