@@ -77,3 +77,6 @@ def test_rendered_scenes(preset: str, number: int) -> None:
     assert result.confidence is not None
     curve = sparsification(error, result.confidence)
     assert curve.ause < 0.4 * float((1 - curve.oracle).mean())
+    # It is 1 / (1 + the error that is to be expected), which was right within a factor of 2.9.
+    expected = float((1 / result.confidence - 1).mean())
+    assert expected / 4 < error.mean() < expected * 4
