@@ -44,7 +44,7 @@ FILES = sorted(SOURCES.rglob("*.py"))
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and full name of every import, also inside functions, and of every ``name.attribute``."""
+    """Line and name of all that is imported, also inside functions, or used as `name.attribute`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
