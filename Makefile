@@ -7,7 +7,10 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native src -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test browser test-neon test-native bench paper results stubs wheel clean
+# Tests side by side, one process for each of two processors; 0 runs them in one process.
+JOBS ?= 2
+
+.PHONY: demo lint test test-quick browser test-neon test-native bench paper results stubs wheel clean
 
 # What is installed is the package as a user would have it, not a link into this folder.
 $(VENV)/installed: $(SOURCES)
@@ -17,14 +20,27 @@ $(VENV)/installed: $(SOURCES)
 
 $(VENV)/installed-test: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) ".[test,train]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) ".[lint,test,train]"
 	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed
 	$(BIN)/hamflow demo -o out
 
+# Style, types, and that the committed stub is the compiled module's; pyproject.toml pins the tools.
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	@mkdir -p build
+	$(BIN)/python -m nanobind.stubgen -q -m hamflow._native -o build/_native.pyi
+	diff src/hamflow/_native.pyi build/_native.pyi || { echo "run: make stubs"; exit 1; }
+
 test: $(VENV)/installed-test browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# Without the tests that take more than a few seconds each.
+test-quick: $(VENV)/installed-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 # The page of `hamflow evaluate --html` is tested in the system's Chromium. Where there is none, it
 # is installed if that is possible without asking; else its test is skipped, or fails under CI.
@@ -41,7 +57,7 @@ browser:
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
 CROSS := aarch64-linux-gnu-g++
 NEON_SOURCES := $(addprefix native/,threads.cpp fusion.cpp labeling.cpp reference.cpp \
-	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp tests/kernels_test.cpp)
+	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp) $(wildcard native/tests/*.cpp)
 NEON_OBJECTS := $(NEON_SOURCES:native/%.cpp=build/neon/%.o)
 
 build/neon/%.o: native/%.cpp $(filter native/%,$(SOURCES))
@@ -60,10 +76,14 @@ test-neon:
 	  echo "test-neon skipped: it needs $(CROSS) and qemu-aarch64"; \
 	fi
 
-# The same program for this machine's levels (needs cmake).
+# The same program for this machine's levels. Where the system has no cmake, PyPI has it.
 test-native:
-	cmake -S . -B build/native -DHAMFLOW_NATIVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release
-	cmake --build build/native
+	@command -v cmake >/dev/null || test -x $(BIN)/cmake || { \
+	  { test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check cmake; }
+	PATH="$$PATH:$(abspath $(BIN))"; \
+	  cmake -S . -B build/native -DHAMFLOW_NATIVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release && \
+	  cmake --build build/native --parallel
 	build/native/kernels_test
 
 # The doors of the laboratory; experiments/README.md tells what they make. Real pairs instead of

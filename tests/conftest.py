@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,12 @@ from hypothesis import settings
 
 import hamflow
 from hamflow.cli.main import main
+
+# Processes that run tests side by side must not each take all processors; this is read when the
+# libraries are loaded, which is later. Tests of several threads ask for them.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for variable in ("HAMFLOW_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
 
 # How long an example takes says nothing on a machine that others share.
 settings.register_profile("hamflow", deadline=None)

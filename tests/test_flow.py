@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import tracemalloc
 from typing import Any
 
@@ -20,10 +19,6 @@ SHAPES = [(2, 2), (2, 2, 3), (2, 2, 2, 2), (0, 2, 2), (2,), ()]
 
 def constant(height: int, width: int, u: float, v: float) -> NDArray[np.float32]:
     return np.broadcast_to(np.array([u, v], np.float32), (height, width, 2)).copy()
-
-
-def test_doctests() -> None:
-    assert doctest.testmod(hamflow.flow).failed == 0
 
 
 # Colors

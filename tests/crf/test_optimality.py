@@ -11,21 +11,18 @@ import pytest
 from hypothesis import given, settings
 
 import hamflow
-from _crf_reference import (
+from _crf_problems import (
     SEEDS,
     ArrayData,
     Model,
     Problem,
-    all_energies,
-    decomposed_lp,
-    energy,
-    optimum,
     parameters,
-    product_lp,
     random_problem,
     tiny_problems,
     with_phi,
 )
+from _crf_reference import all_energies, energy, optimum
+from _crf_relaxations import decomposed_lp, product_lp
 from _problems import at_level
 from hamflow.crf import CrfResult
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import zlib
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-import hamflow.descriptors.pairs
 from _paths import DATA, needs_data
 from hamflow.datasets import demo_scene
 from hamflow.descriptors import pair_bits
@@ -82,10 +80,6 @@ def test_equals_the_definition(image: NDArray[Any], scales: tuple[int, ...], blu
     bits = pair_bits(image, scales=scales, blur=blur)
     assert bits.dtype == np.uint64
     assert bits.tolist() == by_definition(image, scales, blur)
-
-
-def test_doctest() -> None:
-    assert doctest.testmod(hamflow.descriptors.pairs).failed == 0
 
 
 def test_the_same_bits_on_every_machine() -> None:

@@ -28,6 +28,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hamflow.learning.plot", None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hidden_extras")
 def test_bench_training(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -95,6 +95,7 @@ def test_the_number_of_steps_takes_no_memory() -> None:
     assert len(batch) == 1
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_pairs() -> None:
     config = tiny_config(steps=5, augment=AugmentConfig())
     alone = numbers_of(config, 1, 0, 1)
@@ -102,7 +103,7 @@ def test_workers_give_the_same_pairs() -> None:
     assert numbers_of(replace(config, workers=2), 1, 0, 1) == alone
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_damaged_pair_is_one_sentence(tmp_path: Path, workers: int) -> None:
     config = replace(folder_config(write_pairs(tmp_path / "data")), workers=workers)
     damaged = tmp_path / "data" / "group" / "pair1" / "frame2.png"

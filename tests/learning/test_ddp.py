@@ -32,6 +32,7 @@ from hamflow.learning.log import read_curve  # noqa: E402
 from hamflow.learning.loop import train  # noqa: E402
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         not torch.distributed.is_available() or sys.platform != "linux",
         reason="needs gloo processes",

@@ -311,6 +311,7 @@ print(json.dumps([step(d) for d in (96, 192, 288)]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak")
 def test_memory_of_a_step_is_linear_in_d() -> None:
     # Freed memory goes back at once, where glibc manages it; else peaks hide in what was kept.

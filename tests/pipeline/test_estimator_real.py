@@ -19,6 +19,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", PAIRS)
 def test_error(name: str) -> None:

@@ -1,4 +1,5 @@
-"""The confidence as a function of what it is made of."""
+"""The confidence as a function of what it is made of; how well it knows errors is tested with
+the estimator, on rendered scenes."""
 
 from __future__ import annotations
 
@@ -44,6 +45,13 @@ def test_everything_counts(which: int) -> None:
     worse = usual.copy()
     worse[which] *= 10
     assert of(*worse) < of(*usual) - 0.01
+
+
+def test_every_pixel_by_itself() -> None:
+    rng = np.random.default_rng(0)
+    fields = [(rng.random((4, 5)) * scale).astype(np.float32) for scale in (3, 1, 0.3)]
+    for (y, x), value in np.ndenumerate(confidence(*fields)):
+        assert value == pytest.approx(of(*(field[y, x] for field in fields)), rel=1e-6)
 
 
 def test_ends() -> None:

@@ -21,7 +21,7 @@ EXTRAS = {
     "report": ("jinja2",),
     "test": (
         *("av", "cv2", "flow_vis", "h5py", "hypothesis", "jinja2", "matplotlib"),
-        *("mypy", "onnx", "playwright", "pytest", "ruff", "scipy"),
+        *("onnx", "playwright", "pytest", "scipy", "xdist"),
     ),
     "train": ("matplotlib", "onnx", "tensorboard", "torch"),
     "video": ("av",),
