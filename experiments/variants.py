@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,17 +10,22 @@ from numpy.typing import NDArray
 from hamflow.config import preset_config
 from hamflow.estimator import Estimator
 from hamflow.evaluation import Estimate, Method
+from hamflow.refinement import NoCompletion, Upsampling
 
-UNREFINED: dict[str, Any] = {"both": False, "filling": False, "fractions": False}
+_UNCOMPLETED: dict[str, Any] = {"completion": NoCompletion()}
+_UPSAMPLED: dict[str, Any] = {"refinement": Upsampling()}
+_WHOLE: dict[str, Any] = _UNCOMPLETED | {"refinement": Upsampling(smooth=False)}
+
+UNREFINED: dict[str, Any] = {"bidirectional": False, **_WHOLE}
 """One direction, no completion, no subpixel refinement: what the joint model says is all."""
 
 ABLATION: dict[str, dict[str, Any]] = {
     "all steps": {},
     "one scale of matching": {"levels": 1},
-    "without the check of both directions": {"both": False},
-    "without completion": {"filling": False},
-    "without the variational refinement": {"fractions": False},
-    "whole pixels of the matching scale": {"filling": False, "fractions": False},
+    "without the check of both directions": {"bidirectional": False},
+    "without completion": _UNCOMPLETED,
+    "without the variational refinement": _UPSAMPLED,
+    "whole pixels of the matching scale": _WHOLE,
 }
 """Settings that the ablation changes, by what they leave out."""
 
@@ -43,7 +48,7 @@ class Variant:
         config = replace(preset_config(preset), **changes)
         self._estimator = Estimator(config)
         base = Method(preset).settings
-        changed = asdict(config) | {"model": base["estimator"]["model"]}
+        changed = config.tables() | {"model": base["estimator"]["model"]}
         self.settings = base | {"method": label, "estimator": changed}
 
     def __call__(self, image0: NDArray[Any], image1: NDArray[Any]) -> Estimate:

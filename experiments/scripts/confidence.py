@@ -14,9 +14,8 @@ import numpy as np
 
 import hamflow
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
-from hamflow.estimator import evidence
 from hamflow.evaluation import sparsification
-from hamflow.refinement.confidence import NAMES, logarithms
+from hamflow.refinement.confidence import NAMES, evidence, logarithms
 
 FLOOR = 0.1
 
@@ -43,9 +42,10 @@ def main() -> None:
 
 def _quantities(estimator: hamflow.Estimator, scene: object) -> dict[str, np.ndarray]:
     frames = estimator.frame(scene.image0), estimator.frame(scene.image1)
-    result, matched = estimator.between(*frames)
+    result, matches = estimator.between(*frames)
     flows = [result.flow, result.backward]
-    logs = logarithms(*evidence(flows, matched, frames, estimator.config))
+    distance = matches.directions[0].distance
+    logs = logarithms(*evidence(frames, flows, distance, matches.scale))
     error = hamflow.endpoint_error(result.flow, scene.flow)
     return {**logs, "error": error}
 

@@ -25,7 +25,7 @@ from _variational_reference import (
     run,
 )
 from hamflow import InputError
-from hamflow.refinement import VariationalConfig, refine
+from hamflow.refinement import VariationalRefinement, refine
 from hamflow.refinement.variational import features
 
 SHAPES = [(5, 6), (6, 5), (1, 7), (8, 1), (2, 2), (9, 3)]
@@ -93,7 +93,7 @@ def moved(motion: Motion, shape: tuple[int, int], seed: int = 0) -> tuple[Array,
 
 
 def refined(image0: Array, image1: Array, start: Array, **config: Any) -> Array:
-    settings = VariationalConfig(**config)
+    settings = VariationalRefinement(**config)
     weight = np.ones(start.shape[:2], F)
     maps = (features(image, settings.blur) for image in (image0, image1))
     return refine(*maps, start, weight, config=settings)
@@ -142,7 +142,7 @@ def test_no_partner() -> None:
     wide = np.s_[16:33, 21:38]
     weight = np.ones((50, 60), F)
     weight[wide] = 0  # the smoothing of the images carries the noise a little farther
-    config = VariationalConfig(warps=20, sweeps=40)
+    config = VariationalRefinement(warps=20, sweeps=40)
     assert inner_error(refine(f0, f1, start, weight, config=config), truth) < 0.05
     trusting = refine(f0, f1, start, np.ones_like(weight), config=config)
     assert inner_error(trusting, truth) > 0.2
@@ -156,8 +156,8 @@ def test_image_edges_keep_motions_apart() -> None:
     # Nothing but smoothness decides.
     maps, weight = features(image, 0), np.zeros((20, 30), F)
     apart = [
-        refine(maps, maps, start, weight, config=VariationalConfig(kappa=kappa))[:, 15, 0]
-        - refine(maps, maps, start, weight, config=VariationalConfig(kappa=kappa))[:, 14, 0]
+        refine(maps, maps, start, weight, config=VariationalRefinement(kappa=kappa))[:, 15, 0]
+        - refine(maps, maps, start, weight, config=VariationalRefinement(kappa=kappa))[:, 14, 0]
         for kappa in (20.0, 5.0, 0.0)
     ]
     assert apart[0].min() > 0.9
@@ -175,7 +175,7 @@ def test_the_energy_falls(seed: int) -> None:
     start = np.zeros_like(truth) if seed % 2 else np.rint(truth)
     if seed % 3 == 0:
         start = start + rng.normal(size=start.shape).astype(F) * F(0.2)
-    config = VariationalConfig()
+    config = VariationalRefinement()
     p = Problem(
         features(image0, config.blur),
         features(image1, config.blur),
@@ -294,7 +294,7 @@ def test_bad_arguments(change: dict[str, Any], message: str) -> None:
 )
 def test_bad_parameters(name: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"^{name} must .*{value}.*\\.$"):
-        VariationalConfig(**{name: value})
+        VariationalRefinement(**{name: value})
 
 
 # --- features ------------------------------------------------------------------------------------

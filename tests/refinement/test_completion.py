@@ -10,15 +10,15 @@ import pytest
 
 from _interpolation_reference import F, scene_of_two
 from hamflow import InputError
-from hamflow.refinement import FillConfig, fill
-from hamflow.refinement.filling import _matches
+from hamflow.refinement import AffineCompletion, complete
+from hamflow.refinement.completion import _matches
 
 
 def test_filling_stops_at_the_edge_of_an_image() -> None:
     image, truth, known = scene_of_two()
-    filled, _ = fill(image, truth, known)
-    assert abs(filled - truth).max() < 0.3
-    gray = fill(np.full_like(image, 0.5), truth, known)[0]
+    completed, _ = complete(image, truth, known)
+    assert abs(completed - truth).max() < 0.3
+    gray = complete(np.full_like(image, 0.5), truth, known)[0]
     assert abs(gray - truth)[~known].max() > 2
 
 
@@ -29,15 +29,17 @@ def test_small_regions_are_not_trusted() -> None:
     trusted[:, :20] = True
     flow[10:15, 30:35] = 9
     trusted[10:15, 30:35] = True
-    assert not fill(image, flow, trusted, FillConfig(smallest=26, neighbors=4))[0].any()
-    filled = fill(image, flow, trusted, FillConfig(smallest=25, neighbors=4))[0]
-    assert np.allclose(filled[12, 32], 9, atol=0.01)
+    assert not complete(image, flow, trusted, AffineCompletion(smallest=26, neighbors=4))[0].any()
+    completed = complete(image, flow, trusted, AffineCompletion(smallest=25, neighbors=4))[0]
+    assert np.allclose(completed[12, 32], 9, atol=0.01)
     # Where nothing else is left, they are better than nothing ...
     trusted[:, :20] = False
-    assert np.allclose(fill(image, flow, trusted, FillConfig(smallest=26))[0], 9, atol=0.01)
+    assert np.allclose(
+        complete(image, flow, trusted, AffineCompletion(smallest=26))[0], 9, atol=0.01
+    )
     # ... and if nothing is trusted, everything is.
     trusted[:] = False
-    assert abs(fill(image, flow, trusted)[0][:, :20]).max() < 0.01
+    assert abs(complete(image, flow, trusted)[0][:, :20]).max() < 0.01
 
 
 @pytest.mark.parametrize("cell", [1, 2, 3, 5])
@@ -45,9 +47,11 @@ def test_small_regions_are_not_trusted() -> None:
 def test_a_plane_of_whole_pixels(cell: int, shape: tuple[int, int]) -> None:
     image = np.random.default_rng(0).random((*shape, 3)).astype(F)
     flow = np.broadcast_to(F([3, -2]), (*shape, 2)).copy()
-    filled, distance = fill(image, flow, np.ones(shape, np.bool_), FillConfig(cell=cell))
-    assert filled.dtype == distance.dtype == F
-    assert np.allclose(filled, flow, rtol=0, atol=1e-5)
+    completed, distance = complete(
+        image, flow, np.ones(shape, np.bool_), AffineCompletion(cell=cell)
+    )
+    assert completed.dtype == distance.dtype == F
+    assert np.allclose(completed, flow, rtol=0, atol=1e-5)
     assert (distance >= 0).all()
     assert (distance == 0).sum() == -(-shape[0] // cell) * -(-shape[1] // cell)
 
@@ -87,9 +91,9 @@ def test_rounded_flow_is_averaged() -> None:
     truth = np.zeros((height, width, 2), F)
     truth[..., 0] = np.arange(width) / 10
     image = np.full((height, width, 3), 0.5, F)
-    filled, _ = fill(image, np.rint(truth), np.ones((height, width), np.bool_))
+    completed, _ = complete(image, np.rint(truth), np.ones((height, width), np.bool_))
     assert abs(np.rint(truth) - truth)[..., 0].mean() > 0.2
-    assert abs(filled - truth)[..., 0].mean() < 0.05
+    assert abs(completed - truth)[..., 0].mean() < 0.05
 
 
 def test_bad_input_of_fill() -> None:
@@ -101,10 +105,10 @@ def test_bad_input_of_fill() -> None:
         (image, flow, trusted[:3]),
     ):
         with pytest.raises(InputError, match="one height and width"):
-            fill(*args)
+            complete(*args)
     image[2, 3, 1] = np.nan
     with pytest.raises(InputError, match="image must be finite"):
-        fill(image, flow, trusted)
+        complete(image, flow, trusted)
 
 
 @pytest.mark.parametrize(
@@ -123,4 +127,4 @@ def test_bad_input_of_fill() -> None:
 )
 def test_bad_parameters(name: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"^{name} must be .*{value}.*\\.$"):
-        FillConfig(**{name: value})
+        AffineCompletion(**{name: value})
