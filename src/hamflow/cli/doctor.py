@@ -31,7 +31,7 @@ EXTRAS = {
 def model_files() -> list[Path]:
     """Return the descriptor models inside the package."""
     folder = Path(hamflow.__file__).parent / "descriptors" / "models"
-    return sorted(p for p in folder.glob("*") if p.suffix in {".safetensors", ".onnx"})
+    return sorted(p for p in folder.glob("*") if p.suffix == ".safetensors")
 
 
 def doctor() -> None:

@@ -16,7 +16,7 @@ from hamflow.bench._measure import extra_memory, machine, register_peak, seconds
 from hamflow.bench.kernels import Problem
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import demo_scene
-from hamflow.descriptors import Model, load_model
+from hamflow.descriptors import Descriptor, load_model
 from hamflow.errors import InputError
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
 from hamflow.paper.published import (
@@ -169,7 +169,7 @@ def run(
 class _Case:
     """A row with its frames and descriptors at hand, so that parts can be timed on their own."""
 
-    def __init__(self, row: Row, model: Model, image0: Image, image1: Image) -> None:
+    def __init__(self, row: Row, model: Descriptor, image0: Image, image1: Image) -> None:
         self.row = row
         self._model = model
         self._frames = reduced(image0, row.factor), reduced(image1, row.factor)
@@ -259,7 +259,7 @@ def _peaks(progress: Progress) -> dict[str, float]:
     return found
 
 
-def _memory(model: Model, image0: Image, image1: Image, d: int) -> dict[str, Any]:
+def _memory(model: Descriptor, image0: Image, image1: Image, d: int) -> dict[str, Any]:
     """Measure the min-projection of bits, outputs included, against what a 4D cost would take."""
     bits0, bits1 = model.bits(image0), model.bits(image1)
     height, width = bits0.shape
