@@ -15,9 +15,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
-import safetensors.numpy
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.graph import IMAGE, PHI, build_graph
@@ -161,6 +159,8 @@ def save_weights(
     }
     if scales is not None:
         tensors |= zip(_SCALES, scales, strict=True)
+    import safetensors.numpy  # noqa: PLC0415  (only networks need it)
+
     data = safetensors.numpy.save(tensors, metadata)
     # The library writes the metadata in an order of its own each time, but files are compared by
     # their hashes.
@@ -212,11 +212,13 @@ def read_network(path: str | os.PathLike[str]) -> Network:
         head = file.read(9)
         _check_head(name, head, size)
         data = head + file.read(size)
+    import safetensors.numpy  # noqa: PLC0415  (only networks need it)
+
     try:
         tensors = safetensors.numpy.load(data)
         # The library hands out the metadata of files on a disk only, not of what was read.
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    except (SafetensorError, ValueError, RecursionError) as error:
+    except (safetensors.SafetensorError, ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0][:100].rstrip(".")
         raise FileError(f"{name}: is damaged ({reason}); get the file again.") from None
     except KeyError as error:
