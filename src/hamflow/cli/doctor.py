@@ -14,16 +14,16 @@ from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
 # The extras of pyproject.toml and the modules that each brings.
 EXTRAS = {
-    "export": ("onnx",),
     "flo5": ("h5py",),
     "peers": ("faiss", "cv2"),
     "plot": ("matplotlib",),
+    "quantize": ("onnx",),
     "report": ("jinja2",),
     "test": (
         *("av", "cv2", "flow_vis", "h5py", "hypothesis", "jinja2", "matplotlib"),
         *("mypy", "onnx", "playwright", "pytest", "ruff", "scipy"),
     ),
-    "train": ("matplotlib", "onnx", "tensorboard", "torch"),
+    "train": ("matplotlib", "tensorboard", "torch"),
     "video": ("av",),
 }
 

@@ -219,7 +219,7 @@ def read_network(path: str | os.PathLike[str]) -> Network:
         # The library hands out the metadata of files on a disk only, not of what was read.
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     except (safetensors.SafetensorError, ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0][:100].rstrip(".")
+        reason = str(error).removeprefix("Error while deserializing: ")[:100].rstrip(".")
         raise FileError(f"{name}: is damaged ({reason}); get the file again.") from None
     except KeyError as error:
         raise FileError(f"{name}: holds tensors of type {error}; save it as float32.") from None
