@@ -141,5 +141,5 @@ def test_wrong_scales(scale: np.ndarray, zero_point: np.ndarray, message: str) -
     network = SMALL["paper"]
     with pytest.raises(InputError, match=message):
         Network(network, random_weights(network), {}, Scales(scale, zero_point))
-    with pytest.raises(InputError, match="no 8-bit variant"):
+    with pytest.raises(InputError, match="variant 'int8', but there is none"):
         Network(network, random_weights(network), {"precision": "int8"})

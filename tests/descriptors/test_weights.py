@@ -286,7 +286,7 @@ EDITS: dict[str, tuple[Callable[[Header], object], str]] = {
     ),
     "8 bits that are missing": (
         lambda h: h["__metadata__"].update(precision="int8"),
-        "has no 8-bit variant, although its notes say int8",
+        "The notes ask for the variant 'int8', but there is none",
     ),
     "another shape": (lambda h: h["layers.0.bias"].update(shape=[2, 2]), "must have the shape"),
     "a shape of truths": (

@@ -85,17 +85,18 @@ class Network:
                 raise InputError(f"{name} must be finite, but holds NaN or infinity.")
         if self.scales is not None:
             self.scales.check(self.architecture)
-        if self.notes.get(PRECISION, "float") not in self.variants:
-            raise InputError("The network has no 8-bit variant, although its notes say int8.")
+        usual = self.notes.get(PRECISION, "float")
+        if usual not in self.variants:
+            raise InputError(f"The notes ask for the variant {usual[:20]!r}, but there is none.")
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """What `onnx` can write."""
+        """The variants that it has: float always, int8 where scales are known."""
         return ("float",) if self.scales is None else ("float", "int8")
 
     @property
     def usual_variant(self) -> Variant:
-        """Which of them is taken unless another is asked for."""
+        """The variant that is taken unless another is asked for."""
         return "int8" if self.notes.get(PRECISION) == "int8" else "float"
 
     def metadata(self, variant: Variant) -> dict[str, str]:
@@ -151,6 +152,8 @@ def save_weights(
     FileError
         If the file cannot be written.
     """
+    import safetensors.numpy  # noqa: PLC0415  (only networks need it)
+
     notes = dict(extra or {})
     metadata = file_metadata(architecture, notes)
     network = Network(architecture, weights, notes, scales)
@@ -159,8 +162,6 @@ def save_weights(
     }
     if scales is not None:
         tensors |= zip(_SCALES, scales, strict=True)
-    import safetensors.numpy  # noqa: PLC0415  (only networks need it)
-
     data = safetensors.numpy.save(tensors, metadata)
     # The library writes the metadata in an order of its own each time, but files are compared by
     # their hashes.
@@ -205,6 +206,8 @@ def read_weights(
 
 def read_network(path: str | os.PathLike[str]) -> Network:
     """Read all of a file that `save_weights` wrote, or raise a FileError."""
+    import safetensors.numpy  # noqa: PLC0415  (only networks need it)
+
     name = os.fspath(path)
     refuse_pickle_suffix(name)
     with open_regular(path) as file:
@@ -212,8 +215,6 @@ def read_network(path: str | os.PathLike[str]) -> Network:
         head = file.read(9)
         _check_head(name, head, size)
         data = head + file.read(size)
-    import safetensors.numpy  # noqa: PLC0415  (only networks need it)
-
     try:
         tensors = safetensors.numpy.load(data)
         # The library hands out the metadata of files on a disk only, not of what was read.
