@@ -252,7 +252,7 @@ def test_pairs() -> None:
     model, image = load_model("pairs"), random_image(20, 30, 3)
     assert isinstance(model, Descriptor)
     assert model.architecture is None
-    assert (model.name, model.fingerprint) == ("pairs", "pairs 1")
+    assert (model.name, model.fingerprint) == ("pairs", "pairs version 1")
     assert (model.bits(image) == hamflow.pair_bits(image)).all()
     phi = model.describe(image)
     assert phi.dtype == np.float32

@@ -52,7 +52,7 @@ class NetworkDescriptor:
         self.name = name
         self.architecture: Architecture = network.architecture
         self.metadata = network.metadata(kind)
-        self.fingerprint = f"{Path(name).name} sha256:{network.digest[:16]} {kind}"
+        self.fingerprint = f"{Path(name).name} {kind} sha256:{network.digest[:16]}"
         self._tile_pixels = tile_pixels or default_tile_pixels(network.architecture)
         self._runner = Runner(name, network.onnx(kind), threads)
 

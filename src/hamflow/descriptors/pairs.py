@@ -111,7 +111,7 @@ class PairDescriptor:
         self.name = "pairs"
         self.architecture = None
         self.metadata: dict[str, str] = {}
-        self.fingerprint = "pairs 1"  # to be increased when the bits change
+        self.fingerprint = "pairs version 1"  # to be increased when the bits change
 
     def describe(self, image: ArrayLike) -> Phi:
         """Return the bits as +1 and -1: (H, W, 64) float32."""
