@@ -14,7 +14,7 @@ from hamflow._runtime import machine
 from hamflow._scale import enlarged_flow, reduced
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import FlowPair, FolderDataset
-from hamflow.descriptors import Model, load_model
+from hamflow.descriptors import Descriptor, load_model
 from hamflow.evaluation import epe_metrics
 from hamflow.matching import min_projection
 
@@ -131,7 +131,7 @@ def coherence(
 def _measured(
     pair: FlowPair,
     name: str,
-    model: Model,
+    model: Descriptor,
     *,
     scale: int,
     window: int,

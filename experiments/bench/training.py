@@ -23,7 +23,7 @@ from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 from hamflow.learning.allocator import keep_freed_memory
 from hamflow.learning.augment import Sample
-from hamflow.learning.config import DataConfig, Model, TrainConfig, config_of, config_values
+from hamflow.learning.config import DataConfig, Scheme, TrainConfig, config_of, config_values
 from hamflow.learning.data import TrainingPairs, as_tensor
 from hamflow.learning.loop import Step, train
 from hamflow.learning.loss import Truth, matching_loss
@@ -40,7 +40,7 @@ SCENES = 4
 _WARM_UP = 2  # steps of the loop that do not count: workers start, memory is touched first
 
 
-def bench_config(layers: int, size: tuple[int, int], d: int, model: Model) -> TrainConfig:
+def bench_config(layers: int, size: tuple[int, int], d: int, model: Scheme) -> TrainConfig:
     """Return the run whose steps are measured: synthetic scenes of one size, else defaults."""
     height, width = size
     return TrainConfig(

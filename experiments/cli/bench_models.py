@@ -40,7 +40,7 @@ def bench_models(
     root
         A tree of folders <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png.
     models
-        Names of shipped models, or files (.onnx, .safetensors).
+        Names of shipped models, or .safetensors files.
     only
         Pairs or groups below that folder.
     scale

@@ -11,7 +11,7 @@ from rich.table import Table
 from experiments.cli._shared import check_bench, measure, save_json
 from hamflow.errors import InputError
 from hamflow.io._atomic import check_writable
-from hamflow.learning.config import Model
+from hamflow.learning.config import Scheme
 
 
 def bench_training(
@@ -20,7 +20,7 @@ def bench_training(
     size: int = 256,
     layers: int = 7,
     d: int = 128,
-    model: Model = "fq",
+    model: Scheme = "fq",
     rounds: int = 3,
     steps: int = 8,
     memory: bool = False,

@@ -162,7 +162,7 @@ def run(
 class _Case:
     """A row with its frames and descriptors at hand, so that parts can be timed on their own."""
 
-    def __init__(self, row: Row, model: Model, image0: Image, image1: Image) -> None:
+    def __init__(self, row: Row, model: Descriptor, image0: Image, image1: Image) -> None:
         self.row = row
         self._model = model
         self._frames = reduced(image0, row.factor), reduced(image1, row.factor)
@@ -252,7 +252,7 @@ def _peaks(progress: Progress) -> dict[str, float]:
     return found
 
 
-def _memory(model: Model, image0: Image, image1: Image, d: int) -> dict[str, Any]:
+def _memory(model: Descriptor, image0: Image, image1: Image, d: int) -> dict[str, Any]:
     """Measure the min-projection of bits, outputs included, against what a 4D cost would take."""
     bits0, bits1 = model.bits(image0), model.bits(image1)
     height, width = bits0.shape

@@ -56,3 +56,25 @@ def as_image(image: ArrayLike, name: str = "image") -> NDArray[Any]:
             f"one pixel, but has {array.shape}."
         )
     return array
+
+
+def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
+    """Return `image` as `as_image` does if it is uint8, uint16 or floating point in 0..1.
+
+    Raises
+    ------
+    InputError
+        If its shape, type or values are others.
+    """
+    array = as_image(image, name)
+    if array.dtype.kind == "f":
+        if not ((array >= 0) & (array <= 1)).all():
+            raise InputError(
+                f"{name} must have values from 0 to 1 if it is of floating point; divide it by its "
+                "largest possible value."
+            )
+    elif array.dtype not in (np.uint8, np.uint16):
+        raise InputError(
+            f"{name} must be of type uint8, uint16 or floating point, but is {array.dtype}."
+        )
+    return array

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +17,40 @@ import hamflow
 from _networks import SMALL, random_image, random_weights, reference
 from _problems import run_python, with_threads
 from hamflow import InputError, load_model
+from hamflow.descriptors import Descriptor, pack_bits, session
 from hamflow.descriptors import model as module
 from hamflow.descriptors.architecture import Architecture
-from hamflow.descriptors.graph import build_model
-from hamflow.descriptors.model import Model, NetworkModel, shipped_models
-from hamflow.descriptors.onnx_check import Checked, check_onnx
-from hamflow.descriptors.quantize import flipped_share, quantize
+from hamflow.descriptors.graph import build_graph
+from hamflow.descriptors.int8 import Scales, quantized_results
+from hamflow.descriptors.model import HAND_CRAFTED, shipped_models
+from hamflow.descriptors.network import NetworkDescriptor
+from hamflow.descriptors.session import Runner
 from hamflow.descriptors.tiles import default_tile_pixels, plan_tiles
-from hamflow.descriptors.weights import save_weights
+from hamflow.descriptors.weights import Network, save_weights
 from hamflow.errors import FileError
-from hamflow.matching import pack_bits
 
 NETWORKS = pytest.mark.parametrize("network", SMALL.values(), ids=SMALL)
 SIZES = [(1, 1), (3, 50), (50, 3), (16, 24), (17, 23)]
 
 
-def built(network: Architecture) -> Checked:
-    return check_onnx("a network", build_model(network, random_weights(network)))
+def loaded(
+    network: Architecture, tile_pixels: int | None = None, threads: int | None = None
+) -> NetworkDescriptor:
+    whole = Network(network, random_weights(network))
+    return NetworkDescriptor("a network", whole, None, threads, tile_pixels)
 
 
-def loaded(network: Architecture, tile_pixels: int | None = None) -> NetworkModel:
-    return NetworkModel("a network", built(network), None, tile_pixels)
+def save(path: Path, network: Architecture, seed: int = 0, *, int8: bool = False) -> None:
+    count = len(quantized_results(build_graph(network)))
+    scales = Scales(np.full(count, 6 / 255, np.float32), np.full(count, 128, np.uint8))
+    extra = {"note": "x"} | ({"precision": "int8"} if int8 else {})
+    save_weights(path, network, random_weights(network, seed), extra, scales if int8 else None)
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "net.onnx"
-    path.write_bytes(built(SMALL["paper"]).data)
+    path = tmp_path / "net.safetensors"
+    save(path, SMALL["paper"])
     return path
 
 
@@ -158,7 +164,7 @@ def test_threads_leave_no_trace(network: Architecture) -> None:
         with_threads(count, lambda: model.describe(image)).tobytes() for count in (1, 2, 3)
     )
     assert all(other == first for other in others)
-    fixed = NetworkModel("a network", built(network), 2, None)
+    fixed = loaded(network, threads=2)
     assert fixed.describe(image).tobytes() == first
 
 
@@ -222,7 +228,8 @@ image = np.random.default_rng(0).random((200, 200))
 before = model.bits(image)
 child = os.fork()
 if child == 0:
-    same = (model.bits(image) == before).all()
+    again = hamflow.load_model(sys.argv[1], threads=2)
+    same = (model.bits(image) == before).all() and (again.bits(image) == before).all()
     model.release()
     del model
     os._exit(0 if same else 1)
@@ -231,8 +238,10 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
-def test_forked_processes(file: Path) -> None:
-    run = run_python("-W", "ignore", "-c", FORKED, str(file), timeout=60)
+@pytest.mark.parametrize("shared", [False, True])
+def test_forked_processes(shared: bool, file: Path) -> None:
+    name = "fast" if shared else str(file)
+    run = run_python("-W", "ignore", "-c", FORKED, name, timeout=60)
     assert run.returncode == 0, run.stderr
 
 
@@ -241,9 +250,9 @@ def test_forked_processes(file: Path) -> None:
 
 def test_pairs() -> None:
     model, image = load_model("pairs"), random_image(20, 30, 3)
-    assert isinstance(model, Model)
+    assert isinstance(model, Descriptor)
     assert model.architecture is None
-    assert model.name == "pairs"
+    assert (model.name, model.fingerprint) == ("pairs", "pairs version 1")
     assert (model.bits(image) == hamflow.pair_bits(image)).all()
     phi = model.describe(image)
     assert phi.dtype == np.float32
@@ -251,34 +260,89 @@ def test_pairs() -> None:
     assert (pack_bits(phi) == model.bits(image)).all()
 
 
+def test_hand_crafted_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A new one is a class and a line in the registry.
+    monkeypatch.setitem(HAND_CRAFTED, "another", "hamflow.descriptors.pairs:PairDescriptor")
+    assert load_model("another").bits(random_image(5, 4)).shape == (5, 4)
+    assert shipped_models()[-2:] == ["pairs", "another"]
+    with pytest.raises(InputError, match="leave variant out"):
+        load_model("another", variant="float")
+
+
 def test_files(file: Path) -> None:
-    network, image = SMALL["paper"], random_image(9, 8)
-    weights = file.with_suffix(".safetensors")
-    save_weights(weights, network, random_weights(network), {"note": "x"})
-    models = [load_model(file), load_model(str(file)), load_model(weights)]
+    image = random_image(9, 8)
+    models = [load_model(file), load_model(str(file))]
     for model in models:
-        assert model.architecture == network
-        assert (model.bits(image) == models[0].bits(image)).all()
-    assert models[2].metadata["note"] == "x"
+        assert isinstance(model, Descriptor)
+        assert model.architecture == SMALL["paper"]
+        assert model.metadata["note"] == "x"
+        assert (model.bits(image) == loaded(SMALL["paper"]).bits(image)).all()
     assert models[1].name == str(file)
-    assert repr(models[1]) == f"<hamflow descriptor model {str(file)!r}>"
+    assert repr(models[1]) == f"<hamflow descriptor {str(file)!r}>"
+
+
+def test_variants_of_files(file: Path) -> None:
+    image = random_image(40, 40, 3)
+    float_bits = load_model(file).bits(image)
+    with pytest.raises(InputError, match="has no variant 'int8'; make it with 'hamflow export"):
+        load_model(file, variant="int8")
+    save(file, SMALL["paper"], int8=True)
+    usual, exact, small = (load_model(file, variant=v) for v in (None, "float", "int8"))
+    assert (exact.bits(image) == float_bits).all()
+    assert (usual.bits(image) == small.bits(image)).all()
+    assert (small.bits(image) != float_bits).any()
+    assert "precision" not in exact.metadata
+    assert usual.metadata["precision"] == "int8"
+
+
+def test_fingerprints(file: Path) -> None:
+    other = file.with_name("other.safetensors")
+    save(other, SMALL["paper"], 1, int8=True)
+    names = [(file, None), (other, "float"), (other, "int8"), ("pairs", None), ("fast", None)]
+    found = [load_model(name, variant=v).fingerprint for name, v in names]
+    assert len(set(found)) == len(found)
+    assert load_model(file).fingerprint == found[0]
+    copy = file.parent.joinpath("elsewhere", file.name)
+    copy.parent.mkdir()
+    assert load_model(file.rename(copy)).fingerprint == found[0]
 
 
 def test_names(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MODELS", file.parent)
-    network, image = SMALL["paper"], random_image(9, 8)
-    small = quantize(built(network), [image])
-    file.with_name("net.int8.onnx").write_bytes(small.data)
-    save_weights(file.with_name("other.safetensors"), network, random_weights(network, 1))
+    save(file.with_name("other.safetensors"), SMALL["paper"], 1, int8=True)
     assert shipped_models() == ["net", "other", "pairs"]
     assert load_model("net").name == "net"
-    assert "precision" not in load_model("net", variant="float").metadata
-    assert load_model("net", variant="int8").metadata["precision"] == "int8"
-    assert load_model("other").architecture == network
-    with pytest.raises(InputError, match="'other' has no variant 'int8'"):
-        load_model("other", variant="int8")
+    assert load_model("other").metadata["precision"] == "int8"
+    assert "precision" not in load_model("other", variant="float").metadata
+    with pytest.raises(InputError, match="'net' has no variant 'int8'"):
+        load_model("net", variant="int8")
     with pytest.raises(InputError, match=r"no model 'nets'; choose one of net, other, pairs, or"):
         load_model("nets")
+
+
+def test_shipped_networks_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    real = session._open_session
+    monkeypatch.setattr(session, "_open_session", lambda *a: opened.append(a[2]) or real(*a))
+    image = random_image(12, 12)
+    load_model("fast", threads=1).bits(image)
+    opened.clear()
+    for _ in range(3):
+        load_model("fast", threads=1).bits(image)
+    assert opened == []
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: load_model("fast", threads=1).bits(image), range(16)))
+    assert all((bits == found[0]).all() for bits in found)
+    assert opened == []
+    load_model("fast", threads=2).bits(image)
+    load_model("fast", variant="float", threads=1).bits(image)
+    assert opened == [2, 1]
+    # After a release, the next image opens a session again.
+    model = load_model("fast", threads=1)
+    assert isinstance(model, NetworkDescriptor)
+    model.release()
+    assert (load_model("fast", threads=1).bits(image) == found[0]).all()
+    assert opened == [2, 1, 1]
 
 
 def test_shipped_models() -> None:
@@ -291,11 +355,9 @@ def test_bad_arguments(file: Path) -> None:
         with pytest.raises(InputError, match="must be a name or the path of a file"):
             load_model(nothing)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="variant must be float or int8"):
-        load_model("pairs", variant="int4")
+        load_model("pairs", variant="int4")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="leave variant out"):
         load_model("pairs", variant="int8")
-    with pytest.raises(InputError, match="variant is for models by name"):
-        load_model(file, variant="int8")
     for bad in (0, -1, 1.5, True, "2", 10**6):
         with pytest.raises(InputError, match="threads must be a whole number"):
             load_model(file, threads=bad)  # type: ignore[arg-type]
@@ -307,10 +369,10 @@ def test_bad_arguments(file: Path) -> None:
 def test_bad_files(file: Path) -> None:
     folder = file.parent
     for path, message in {
-        folder / "gone.onnx": "does not exist",
         folder / "gone.safetensors": "does not exist",
-        folder / "net": "are .onnx or .safetensors files",
-        folder / "net.h5": "are .onnx or .safetensors files",
+        folder / "net": "is not a .safetensors file by its name",
+        folder / "net.h5": "is not a .safetensors file by its name",
+        folder / "net.onnx": "not read by Hamflow; give the .safetensors file",
         folder / "net.pt": "is a pickle",
     }.items():
         with pytest.raises(FileError, match=message) as caught:
@@ -318,79 +380,7 @@ def test_bad_files(file: Path) -> None:
         assert str(caught.value).startswith(str(path))
 
 
-def test_safetensors_need_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "net.safetensors"
-    save_weights(path, SMALL["paper"], random_weights(SMALL["paper"]))
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(InputError, match=re.escape("pip install 'hamflow[export]'")):
-        load_model(path)
-
-
 def test_what_onnxruntime_refuses() -> None:
-    checked = built(SMALL["paper"])
-    broken = checked._replace(data=checked.data[: len(checked.data) // 2])
+    data = Network(SMALL["paper"], random_weights(SMALL["paper"])).onnx()
     with pytest.raises(FileError, match=r"^a network: cannot be run by onnxruntime"):
-        NetworkModel("a network", broken, None, None).bits(random_image(4, 4))
-
-
-def test_same_bytes_for_the_same_weights() -> None:
-    network = SMALL["context"]
-    weights = random_weights(network)
-    assert build_model(network, weights) == build_model(network, dict(reversed(weights.items())))
-
-
-# --- 8-bit arithmetic ----------------------------------------------------------------------------
-
-
-@NETWORKS
-def test_int8(network: Architecture) -> None:
-    images = [random_image(24, 32, 3, seed=seed) for seed in range(3)]
-    checked = built(network)
-    small = quantize(checked, images[:2])
-    assert small.architecture == network
-    assert small.metadata == checked.metadata | {"precision": "int8"}
-    model = NetworkModel("small", small, None, None)
-    assert 0 < flipped_share(loaded(network), model, images[2:]) < 0.08
-    # Cut into tiles, with the same result.
-    pixels = (2 * network.margin + 2) ** 2
-    image = random_image(45, 71, 3)
-    tiled = NetworkModel("small", small, None, pixels)
-    assert (tiled.bits(image) == model.bits(image)).all()
-
-
-def test_int8_is_reproducible_and_quiet(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    checked, images = built(SMALL["paper"]), [random_image(300, 400)]
-    first, second = quantize(checked, images), quantize(checked, images)
-    assert first.data == second.data
-    assert len(first.data) < len(checked.data) + 4000
-    captured = capfd.readouterr()
-    assert (captured.out, captured.err, caplog.text) == ("", "", "")
-
-
-def test_half_a_step_saves_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, images = SMALL["paper"], [random_image(40, 40, 3, seed=seed) for seed in range(2)]
-    shares = []
-    for shift in (True, False):
-        if not shift:
-            monkeypatch.setattr("hamflow.descriptors.quantize._shift_last_layers", lambda *_: None)
-        model = NetworkModel("small", quantize(built(network), images[:1]), None, None)
-        shares.append(flipped_share(loaded(network), model, images[1:]))
-    assert shares[0] < shares[1]
-
-
-def test_what_cannot_be_quantized() -> None:
-    checked, image = built(SMALL["paper"]), random_image(9, 9)
-    with pytest.raises(InputError, match="at least one image"):
-        quantize(checked, [])
-    with pytest.raises(InputError, match="quantized already"):
-        quantize(quantize(checked, [image]), [image])
-    with pytest.raises(InputError, match="image must"):
-        quantize(checked, [np.zeros((3, 3), int)])
-
-
-def test_models_do_not_leave_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    quantize(built(SMALL["paper"]), [random_image(9, 9)])
-    assert os.listdir(tmp_path) == []
+        Runner("a network", data[: len(data) // 2], None).run(np.zeros((1, 3, 4, 4), np.float32))

@@ -12,10 +12,12 @@ from _paths import ROOT
 from hamflow import crf
 from hamflow.crf import CrfConfig
 from hamflow.datasets import demo_scene
+from hamflow.descriptors import pack_bits
 from hamflow.descriptors.architecture import Architecture
+from hamflow.descriptors.int8 import int8_graph
 from hamflow.descriptors.model import MODELS, shipped_models
-from hamflow.descriptors.weights import read_weights
-from hamflow.matching import local_flow, pack_bits
+from hamflow.descriptors.weights import read_network, read_weights
+from hamflow.matching import local_flow
 
 NAMES = ["context", "default", "fast"]
 CARDS = ROOT / "docs" / "models.md"
@@ -23,6 +25,12 @@ ARCHITECTURES = {
     "context": Architecture("context", layers=5, channels=64),
     "default": Architecture(layers=7),
     "fast": Architecture(layers=5),
+}
+# SHA-256 of all numbers of the 8-bit variants, which are derived from the float weights.
+DERIVED = {
+    "context": "2f2b4c318fd287b1",
+    "default": "e071503124f97023",
+    "fast": "568337c9a7c57679",
 }
 
 
@@ -36,7 +44,7 @@ def test_architecture(name: str) -> None:
     weights_of, _, metadata = read_weights(MODELS / f"{name}.safetensors")
     assert model.architecture == weights_of == ARCHITECTURES[name]
     assert metadata["model"] == "fq"
-    assert metadata["licence"] == "Apache-2.0"
+    assert metadata["license"] == "Apache-2.0"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -96,11 +104,9 @@ def test_identical_frames_do_not_move(name: str) -> None:
 def test_every_file_has_a_card() -> None:
     cards = CARDS.read_text(encoding="utf-8")
     for name in NAMES:
-        files = sorted(MODELS.glob(f"{name}.*"))
-        assert {file.suffix for file in files} == {".onnx", ".safetensors"}
-        for file in files:
-            assert hashlib.sha256(file.read_bytes()).hexdigest() in cards, file.name
-    assert sum(file.stat().st_size for file in MODELS.iterdir()) < 6e6
+        (file,) = MODELS.glob(f"{name}.*")
+        assert hashlib.sha256(file.read_bytes()).hexdigest() in cards, file.name
+    assert sum(file.stat().st_size for file in MODELS.iterdir()) < 2.2e6
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -110,3 +116,15 @@ def test_8_bits(name: str) -> None:
     assert 0 < np.bitwise_count(exact ^ small).mean() / 64 < 0.02
     usual = small if name == "fast" else exact
     assert (hamflow.load_model(name).bits(image) == usual).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_derived_numbers_of_8_bits(name: str) -> None:
+    # On every machine the same, or a flow would depend on where it is computed.
+    network = read_network(MODELS / f"{name}.safetensors")
+    assert network.scales is not None
+    constants = int8_graph(network.architecture, network.weights, network.scales).constants
+    content = hashlib.sha256()
+    for key, value in sorted(constants.items()):
+        content.update(f"{key} {value.dtype} {value.shape}".encode() + value.tobytes())
+    assert content.hexdigest()[:16] == DERIVED[name]

@@ -306,7 +306,7 @@ def test_other_settings(sintel: Path, kitti: Path, tmp_path: Path, method: Metho
     )
     wider = Method(MethodConfig("wta-qq", model="default", window=24))
     said = message(wider)
-    assert "(model was pairs, not default" in said
+    assert "(model was pairs version 1, not default float sha256:" in said
     assert "window was [-8, 16, -8, 16], not [-12, 24, -12, 24])" in said
     assert "(benchmark was sintel, not kitti2015)" in message(method, "kitti", kitti)
     assert before == {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)}

@@ -57,7 +57,7 @@ def test_errors_are_those_of_the_solver(fitted: FitResult, pairs: FolderDataset)
             config=fitted.best.config,
         ).flow
         assert fitted.best.epe[place] == pytest.approx(epe_metrics(flow, pair.flow).epe_all)
-        flow = local_flow(pair.image0, pair.image1, 20)
+        flow = local_flow(pair.image0, pair.image1, 20, describe=pair_bits)
         assert fitted.wta.epe[place] == pytest.approx(epe_metrics(flow, pair.flow).epe_all)
 
 

@@ -24,12 +24,12 @@ from _problems import (
     with_threads,
 )
 from hamflow import InputError, Window
+from hamflow.descriptors import pack_bits
 from hamflow.matching import (
     FloatMinProjection,
     float_min_projection,
     hybrid_min_projection,
     min_projection,
-    pack_bits,
 )
 
 Array = NDArray[Any]
@@ -307,24 +307,7 @@ def test_backward_needs_argmins() -> None:
         result.backward(result.cu, result.cv)
 
 
-# --- packing -------------------------------------------------------------------------------------
-
-
-def test_pack_bits() -> None:
-    phi = random_phi(np.random.default_rng(0), 3, 5, 64)
-    packed = pack_bits(phi)
-    assert packed.dtype == np.uint64
-    assert packed.shape == (3, 5)
-    assert packed.flags.c_contiguous
-    for k in range(64):
-        assert (((packed >> np.uint64(k)) & np.uint64(1)) == (phi[..., k] > 0)).all()
-
-
-def test_zero_is_not_positive() -> None:
-    phi = np.zeros((1, 1, 64), np.float32)
-    phi[..., 1] = -0.0
-    phi[..., 3] = np.finfo(np.float32).smallest_subnormal
-    assert pack_bits(phi).tolist() == [[8]]
+# --- bits and floats -----------------------------------------------------------------------------
 
 
 def test_bits_and_floats_have_one_cost() -> None:
@@ -335,9 +318,3 @@ def test_bits_and_floats_have_one_cost() -> None:
     floats = float_min_projection(phi0, phi1, 6)
     assert (floats.cu == 2 * bits.cu.astype(int) - 64).all()
     assert (floats.cv == 2 * bits.cv.astype(int) - 64).all()
-
-
-@pytest.mark.parametrize("shape", [(3, 64), (3, 4, 63), (3, 4, 65), (0, 4, 64), (2, 3, 4, 64)])
-def test_pack_bits_needs_64(shape: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match=r"phi must have the shape \(H, W, 64\)"):
-        pack_bits(np.zeros(shape, np.float32))

@@ -10,6 +10,7 @@ import pytest
 
 from _paths import DATA, needs_data
 from _real_pairs import load_half
+from hamflow import pair_bits
 from hamflow.matching import local_flow
 
 
@@ -26,6 +27,6 @@ from hamflow.matching import local_flow
 def test_most_of_the_motion(pair: str, at_least: float) -> None:
     frame0, frame1, truth, good = load_half(DATA / pair)
     assert good.mean() > 0.5
-    flow = local_flow(frame0, frame1, 64)
+    flow = local_flow(frame0, frame1, 64, describe=pair_bits)
     error = np.linalg.norm(flow - truth, axis=2)[good]
     assert (error <= 1.5).mean() > at_least

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,12 +12,11 @@ from typing import Any
 import numpy as np
 
 import hamflow
-from hamflow.descriptors.model import PAIRS, shipped_file
+from hamflow.descriptors import load_model
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import check_flow_path, write_flow, write_image
 from hamflow.io._atomic import atomic_write
-from hamflow.io._frames import file_identity
 from hamflow.io.video import Frames
 from hamflow.result import FlowResult
 
@@ -218,13 +216,8 @@ def settings_of(estimator: Estimator, every: int) -> dict[str, Any]:
     settings["window"] = "auto" if estimator.window is None else estimator.window.as_tuple()
     settings["every"] = every
     settings["version"] = hamflow.__version__
-    model = estimator.config.model
-    if Path(model).suffix:
-        settings["model"] = file_identity(model)
-    elif model != PAIRS:
-        # Another release may have learned better ones.
-        weights = shipped_file(model).read_bytes()
-        settings["weights"] = hashlib.sha256(weights).hexdigest()[:16]
+    # Another release may have learned better weights.
+    settings["model"] = load_model(estimator.config.model).fingerprint
     return settings
 
 

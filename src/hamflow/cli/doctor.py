@@ -14,16 +14,16 @@ from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
 # The extras of pyproject.toml and the modules that each brings.
 EXTRAS = {
-    "export": ("onnx",),
     "flo5": ("h5py",),
     "peers": ("faiss", "cv2"),
     "plot": ("matplotlib",),
+    "quantize": ("onnx",),
     "report": ("jinja2",),
     "test": (
         *("av", "cv2", "flow_vis", "h5py", "hypothesis", "jinja2", "matplotlib"),
         *("onnx", "playwright", "pytest", "scipy", "xdist"),
     ),
-    "train": ("matplotlib", "onnx", "tensorboard", "torch"),
+    "train": ("matplotlib", "tensorboard", "torch"),
     "video": ("av",),
 }
 
@@ -31,7 +31,7 @@ EXTRAS = {
 def model_files() -> list[Path]:
     """Return the descriptor models inside the package."""
     folder = Path(hamflow.__file__).parent / "descriptors" / "models"
-    return sorted(p for p in folder.glob("*") if p.suffix in {".safetensors", ".onnx"})
+    return sorted(p for p in folder.glob("*") if p.suffix == ".safetensors")
 
 
 def doctor() -> None:

@@ -93,7 +93,7 @@ def evaluate_command(
         one of OpenCV's (extra 'peers'): opencv-dis, opencv-farneback, opencv-deepflow,
         opencv-pcaflow, opencv-sparsetodense, opencv-rlof.
     model
-        Another descriptor: the name of a shipped model, or a file (.safetensors, .onnx).
+        Another descriptor: the name of a shipped model, or a .safetensors file.
     scale
         Reduce the frames by this whole factor first. Errors stay in pixels of full resolution.
     window

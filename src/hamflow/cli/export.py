@@ -1,9 +1,9 @@
-"""``hamflow export``: a descriptor network as an ONNX file."""
+"""``hamflow export``: a descriptor network as an ONNX file, or with an 8-bit variant."""
 
 from __future__ import annotations
 
-import hashlib
 import os
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from hamflow.datasets import SyntheticConfig, SyntheticDataset, demo_scene
-from hamflow.descriptors.model import PAIRS, NetworkModel, read_network
-from hamflow.descriptors.onnx_check import Checked
+from hamflow.descriptors.model import find_network
+from hamflow.descriptors.network import NetworkDescriptor
+from hamflow.descriptors.weights import PRECISION, Network, save_weights
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
 
@@ -28,38 +29,47 @@ def export(
     *,
     int8: bool = False,
 ) -> None:
-    """Write a descriptor network as an ONNX file, in floating point or in 8-bit arithmetic.
+    """Write a descriptor network as an ONNX file for other programs, or make its 8-bit variant.
 
-    Needs the package onnx: pip install 'hamflow[export]'. With --int8, the network runs on some
-    rendered scenes to choose the steps of its numbers, and on another one to count how many bits
-    come out different.
+    With --int8, a network without an 8-bit variant runs on some rendered scenes to choose the steps
+    of its numbers (this needs the package onnx: pip install 'hamflow[quantize]'). On another scene
+    is counted how many bits come out different.
 
     Parameters
     ----------
     model
-        The .safetensors file that 'hamflow train' wrote, an .onnx file, or the name of a model that
-        comes with Hamflow.
+        The .safetensors file that 'hamflow train' wrote, or the name of a model that comes with
+        Hamflow.
     output
-        Where to write the network (.onnx).
+        Where to write the network: one variant as .onnx, or a .safetensors file, which holds the
+        floating-point weights and, with --int8, the 8-bit variant beside them.
     int8
-        Use 8-bit arithmetic: a fourth of the size, quicker, and a few bits in a hundred flip.
+        Use 8-bit arithmetic: quicker, and about one bit in a hundred flips. A .safetensors file
+        that was written so is used in 8-bit arithmetic wherever it is loaded.
     """
-    if output.suffix.lower() != ".onnx":
-        raise FileError(f"{output}: is not an ONNX file by its name; let it end in .onnx.")
+    if output.suffix.lower() not in (".onnx", ".safetensors"):
+        raise FileError(f"{output}: must end in .onnx or .safetensors; rename it.")
     check_writable(output)
     if os.path.realpath(model) == os.path.realpath(output):
         raise InputError(f"The model and the output are the same file, {output}; name two.")
-    if model == PAIRS:
-        raise InputError("The hand-crafted descriptor is no network; it needs no file.")
-    network = read_network(model)
-    result = _quantized(network) if int8 else network
-    agreement = _agreement(network, result) if int8 else ""
-    with atomic_write(output) as file:
-        file.write(result.data)
-    kind = network.architecture.kind
+    network = find_network(model)
+    if int8 and network.scales is None:
+        from hamflow.descriptors.quantize import quantize  # noqa: PLC0415  (heavy)
+
+        network = quantize(network, calibration_images())
+    agreement = _agreement(network) if int8 else ""
+    if output.suffix.lower() == ".onnx":
+        with atomic_write(output) as file:
+            file.write(network.onnx("int8" if int8 else "float"))
+    else:
+        notes = {key: value for key, value in network.notes.items() if key != PRECISION}
+        notes |= {PRECISION: "int8"} if int8 else {}
+        scales = network.scales if int8 else None
+        save_weights(output, network.architecture, network.weights, notes, scales)
+    data = output.read_bytes()
     Console(soft_wrap=True, markup=False).print(
-        f"Wrote {output}: the {kind} network, {len(result.data)} bytes, "
-        f"sha256 {hashlib.sha256(result.data).hexdigest()}.{agreement}",
+        f"Wrote {output}: the {network.architecture.kind} network, {len(data)} bytes, "
+        f"sha256 {sha256(data).hexdigest()}.{agreement}",
         highlight=False,
     )
 
@@ -72,17 +82,11 @@ def calibration_images() -> list[NDArray[np.uint8]]:
     return [*plain, *(scene.image0 for scene in scenes)]
 
 
-def _quantized(network: Checked) -> Checked:
-    from hamflow.descriptors.quantize import quantize  # noqa: PLC0415  (heavy)
-
-    return quantize(network, calibration_images())
-
-
-def _agreement(network: Checked, quantized: Checked) -> str:
+def _agreement(network: Network) -> str:
     from hamflow.descriptors.quantize import flipped_share  # noqa: PLC0415
 
-    models = [NetworkModel("", checked, None, None) for checked in (network, quantized)]
-    share = flipped_share(models[0], models[1], [demo_scene(seed=_UNSEEN).image0])
+    exact, small = (NetworkDescriptor("", network, variant) for variant in network.variants)
+    share = flipped_share(exact, small, [demo_scene(seed=_UNSEEN).image0])
     return (
         f" {1 - share:.2%} of the bits are those of the network in floating point, on a rendered "
         "scene."

@@ -78,7 +78,7 @@ def pair(
         Match in images reduced by this power of two, instead of what the preset says.
     model
         What pixels are compared by, instead of what the preset says: the name of a shipped model,
-        a file (.onnx, .safetensors), or 'pairs', the hand-crafted descriptor.
+        a .safetensors file, or 'pairs', the hand-crafted descriptor.
     """
     config = preset_config(preset)
     named = {"--occlusion": occlusion, "--confidence": confidence, "--backward": backward}

@@ -57,7 +57,7 @@ def submit(
         Instead of a preset: wta-ff, wta-fq, wta-qq (local model), crf-f, crf-q (joint model), or
         one of OpenCV's (extra 'peers') such as opencv-dis.
     model
-        Another descriptor: the name of a shipped model, or a file (.safetensors, .onnx).
+        Another descriptor: the name of a shipped model, or a .safetensors file.
     scale
         Reduce the frames by this whole factor first; the files have the full size all the same.
     resume

@@ -1,8 +1,4 @@
-"""The descriptor network as an ONNX graph, built from its architecture and weights.
-
-The graph is first a plain list of nodes, which needs no package: the check of foreign files
-compares with it. Only the last step, which writes it as ONNX, needs the package onnx.
-"""
+"""The descriptor network as a graph of ONNX operations, built from its architecture."""
 
 from __future__ import annotations
 
@@ -14,33 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.descriptors.architecture import Architecture
-from hamflow.descriptors.weights import check_weights, file_metadata
-from hamflow.errors import InputError
 
 IMAGE = "image"
 """Name of the input: 1×3×H×W, red, green, blue in 0..1."""
 PHI = "phi"
 """Name of the output: 1×H×W×m."""
-OPSET = 17
-IR_VERSION = 8
-"""Old enough for every onnxruntime from 1.17 on."""
-
-# What a file may hold; the last two come from quantization.
-OPERATIONS = {
-    "Add",
-    "AveragePool",
-    "Concat",
-    "Conv",
-    "Mul",
-    "Pad",
-    "Sub",
-    "Tanh",
-    "Transpose",
-    "QuantizeLinear",
-    "DequantizeLinear",
-}
-
-Value = int | float | str | tuple[int, ...]
+Value = int | str | tuple[int, ...]
+"""What a setting of an operation can be."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +30,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in the order of computation, by the name of their result, and fixed numbers."""
+    """Nodes in the order of computation, by the name of their result, and constant tensors."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     constants: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -66,7 +42,7 @@ class Graph:
         return name
 
     def constant(self, name: str, values: object, dtype: type[Any] = np.float32) -> str:
-        """Remember fixed numbers and return their name."""
+        """Add a constant tensor and return its name."""
         self.constants[name] = np.array(values, dtype)
         return name
 
@@ -80,77 +56,9 @@ def build_graph(architecture: Architecture) -> Graph:
     return graph
 
 
-def build_model(
-    architecture: Architecture,
-    weights: Mapping[str, NDArray[np.float32]],
-    extra: Mapping[str, str] | None = None,
-) -> bytes:
-    """Return the network as an ONNX file: the same bytes for the same arguments.
-
-    Parameters
-    ----------
-    architecture : Architecture
-        Which network it is.
-    weights : mapping of str to array of float32
-        Exactly those of `Architecture.parameters`.
-    extra : mapping of str to str, optional
-        What else to note in the file.
-
-    Raises
-    ------
-    InputError
-        If the weights are not those of the network, or the package onnx is missing.
-    """
-    check_weights(architecture, weights)
-    metadata = file_metadata(architecture, extra)
-    onnx = import_onnx()
-    helper, from_array = onnx.helper, onnx.numpy_helper.from_array
-    graph = build_graph(architecture)
-    nodes = [
-        helper.make_node(node.op, node.inputs, [name], name=name, **node.settings)
-        for name, node in graph.nodes.items()
-    ]
-    fixed = graph.constants | {name: weights[name] for name in architecture.parameters()}
-    tensors = [from_array(value, name) for name, value in fixed.items()]
-    kind = onnx.TensorProto.FLOAT
-    model = helper.make_model(
-        helper.make_graph(
-            nodes,
-            "descriptor",
-            [helper.make_tensor_value_info(IMAGE, kind, [1, 3, "H", "W"])],
-            [helper.make_tensor_value_info(PHI, kind, [1, "H", "W", architecture.m])],
-            tensors,
-        ),
-        producer_name="hamflow",
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=IR_VERSION,
-    )
-    return with_metadata(model, metadata)
-
-
-def with_metadata(model: Any, metadata: Mapping[str, str]) -> bytes:
-    """Return an ONNX model as bytes, with this metadata and no other."""
-    del model.metadata_props[:]
-    for key, value in metadata.items():
-        model.metadata_props.add(key=key, value=value)
-    data: bytes = model.SerializeToString(deterministic=True)
-    return data
-
-
-def import_onnx() -> Any:
-    """Return the package onnx, or raise an InputError that says how to get it."""
-    try:
-        import onnx  # noqa: PLC0415  (an extra)
-        import onnx.helper  # noqa: PLC0415
-        import onnx.numpy_helper  # noqa: PLC0415
-    except ImportError:
-        raise InputError("This needs the package onnx: pip install 'hamflow[export]'.") from None
-    return onnx
-
-
 def _normalized(graph: Graph) -> str:
     """Bring the image to about -2..2."""
-    centered = graph.add("Sub", IMAGE, graph.constant("grey", 0.5))
+    centered = graph.add("Sub", IMAGE, graph.constant("gray", 0.5))
     return graph.add("Mul", centered, graph.constant("gain", 4))
 
 

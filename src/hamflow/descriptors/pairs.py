@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow._check import as_image
+from hamflow._check import as_intensities
+from hamflow._types import Bits, Phi
 from hamflow.errors import InputError
 
 _BITS = 64
@@ -103,20 +104,34 @@ def pair_bits(
     return packed.view("<u8")[:, :, 0].astype(np.uint64, copy=False)
 
 
+class PairDescriptor:
+    """The descriptor of `pair_bits` with its default settings; see `Descriptor`."""
+
+    def __init__(self) -> None:
+        self.name = "pairs"
+        self.architecture = None
+        self.metadata: dict[str, str] = {}
+        self.fingerprint = "pairs version 1"  # to be increased when the bits change
+
+    def describe(self, image: ArrayLike) -> Phi:
+        """Return the bits as +1 and -1: (H, W, 64) float32."""
+        octets = pair_bits(image)[..., None].astype("<u8").view(np.uint8)
+        signs = np.unpackbits(octets, axis=2, bitorder="little").astype(np.float32)
+        return 2 * signs - 1
+
+    def bits(self, image: ArrayLike) -> Bits:
+        """Return `hamflow.pair_bits` of the image."""
+        return pair_bits(image)
+
+    def __repr__(self) -> str:
+        return f"<hamflow descriptor {self.name!r}>"
+
+
 def _planes(image: ArrayLike) -> list[NDArray[np.unsignedinteger[Any]]]:
     """Return the channels as unsigned integers of at most 16 bits."""
-    array = as_image(image)
+    array = as_intensities(image)
     if array.dtype.kind == "f":
-        if not ((array >= 0) & (array <= 1)).all():
-            raise InputError(
-                "image must have values from 0 to 1 if it is of floating point; divide it by its "
-                "largest possible value."
-            )
         array = np.rint(array.astype(np.float64) * 65535).astype(np.uint16)
-    if array.dtype not in (np.uint8, np.uint16):
-        raise InputError(
-            f"image must be of type uint8, uint16 or floating point, but is {array.dtype}."
-        )
     return [array] if array.ndim == 2 else [array[:, :, channel] for channel in range(3)]
 
 

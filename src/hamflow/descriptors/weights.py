@@ -1,8 +1,8 @@
-"""Weights of a descriptor network in a safetensors file, which is data and never a program.
+"""Descriptor networks in safetensors files, which are data and never programs.
 
-The header says which network the weights are of, and nothing is believed: names, types and shapes
-must be exactly those of that network before a single number is read. Files in which programs can
-hide (pickles, as ``torch.save`` writes them) are refused by their first bytes.
+A file says in its metadata which network it holds, and nothing is believed: names, types and shapes
+of the tensors must be exactly those of that network. Files in which programs can hide (pickles, as
+``torch.save`` writes them) are refused by their first bytes.
 """
 
 from __future__ import annotations
@@ -10,27 +10,117 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from io import BufferedReader
-from typing import Any
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.descriptors.architecture import Architecture
+from hamflow.descriptors.graph import IMAGE, PHI, build_graph
+from hamflow.descriptors.int8 import Scales, int8_graph
+from hamflow.descriptors.onnx_writer import write_model
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write
 from hamflow.io._reading import open_regular
 
 Weights = dict[str, NDArray[np.float32]]
+Variant = Literal["float", "int8"]
 
 FORMAT = "hamflow-descriptor"
 VERSION = "1"
+PRECISION = "precision"
+"""Entry of the metadata that says which variant is the usual one; float if there is none."""
 MAX_BYTES = 64 * 2**20
 """Model files beyond this size are refused; 7 of the paper's layers need 1 MB."""
 
 _MAX_HEADER = 2**20
 _PICKLES = {".pt", ".pth", ".pkl", ".pickle", ".ckpt"}
 _RESERVED = {"format", "version", "architecture"}
+_SCALES = tuple(f"int8.{name}" for name in Scales._fields)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A descriptor network: all that is in its file.
+
+    Attributes
+    ----------
+    architecture : Architecture
+        Which network it is.
+    weights : dict of str to array of float32
+        Exactly those of `Architecture.parameters`.
+    notes : dict of str to str
+        What else is said about it, such as how it was trained and its license.
+    scales : Scales or None
+        What its 8-bit variant needs besides the weights; None if there is no such variant.
+    digest : str
+        The SHA-256 of the file; empty if it comes from none.
+
+    Raises
+    ------
+    InputError
+        If weights or scales are not those of the architecture, or not finite.
+    """
+
+    architecture: Architecture
+    weights: Mapping[str, NDArray[np.float32]]
+    notes: Mapping[str, str] = field(default_factory=dict)
+    scales: Scales | None = None
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        shapes = self.architecture.parameters()
+        if set(self.weights) != set(shapes):
+            odd = ", ".join(sorted(set(self.weights) ^ set(shapes))[:3])[:100]
+            raise InputError(f"The weights are not those of the network; they differ in {odd}.")
+        for name, shape in shapes.items():
+            value = self.weights[name]
+            if not isinstance(value, np.ndarray) or value.dtype != np.float32:
+                raise InputError(f"{name} must be an array of float32.")
+            if value.shape != shape:
+                raise InputError(f"{name} must have the shape {shape}, but has {value.shape}.")
+            if not np.isfinite(value).all():
+                raise InputError(f"{name} must be finite, but holds NaN or infinity.")
+        if self.scales is not None:
+            self.scales.check(self.architecture)
+        usual = self.notes.get(PRECISION, "float")
+        if usual not in self.variants:
+            raise InputError(f"The notes ask for the variant {usual[:20]!r}, but there is none.")
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The variants that it has: float always, int8 where scales are known."""
+        return ("float",) if self.scales is None else ("float", "int8")
+
+    @property
+    def usual_variant(self) -> Variant:
+        """The variant that is taken unless another is asked for."""
+        return "int8" if self.notes.get(PRECISION) == "int8" else "float"
+
+    def metadata(self, variant: Variant) -> dict[str, str]:
+        """Return what is said about one variant of the network."""
+        notes = {key: value for key, value in self.notes.items() if key != PRECISION}
+        return file_metadata(
+            self.architecture, notes | ({PRECISION: "int8"} if variant == "int8" else {})
+        )
+
+    def onnx(self, variant: Variant = "float") -> bytes:
+        """Return the content of an ONNX file that computes one variant of the network."""
+        if variant == "float":
+            graph = build_graph(self.architecture)
+            names = self.architecture.parameters()
+            graph.constants.update({name: self.weights[name] for name in names})
+        else:
+            assert self.scales is not None
+            graph = int8_graph(self.architecture, self.weights, self.scales)
+        return write_model(
+            graph,
+            (IMAGE, (1, 3, "H", "W")),
+            (PHI, (1, "H", "W", self.architecture.m)),
+            self.metadata(variant),
+        )
 
 
 def save_weights(
@@ -38,6 +128,7 @@ def save_weights(
     architecture: Architecture,
     weights: Mapping[str, NDArray[np.float32]],
     extra: Mapping[str, str] | None = None,
+    scales: Scales | None = None,
 ) -> None:
     """Write weights to a safetensors file: the same bytes for the same arguments.
 
@@ -51,6 +142,8 @@ def save_weights(
         Exactly those of `Architecture.parameters`.
     extra : mapping of str to str, optional
         What else to note in the file, such as how the weights were learned.
+    scales : Scales, optional
+        What the 8-bit variant needs besides the weights.
 
     Raises
     ------
@@ -59,22 +152,27 @@ def save_weights(
     FileError
         If the file cannot be written.
     """
-    check_weights(architecture, weights)
-    header: dict[str, Any] = {"__metadata__": file_metadata(architecture, extra)}
-    start = 0
-    for name, shape in architecture.parameters().items():
-        stop = start + weights[name].nbytes
-        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [start, stop]}
-        start = stop
-    # Not by the library, which shuffles the metadata; files are compared by their hashes.
+    import safetensors.numpy  # noqa: PLC0415  (only networks need it)
+
+    notes = dict(extra or {})
+    metadata = file_metadata(architecture, notes)
+    network = Network(architecture, weights, notes, scales)
+    tensors: dict[str, NDArray[Any]] = {
+        name: np.ascontiguousarray(value) for name, value in network.weights.items()
+    }
+    if scales is not None:
+        tensors |= zip(_SCALES, scales, strict=True)
+    data = safetensors.numpy.save(tensors, metadata)
+    # The library writes the metadata in an order of its own each time, but files are compared by
+    # their hashes.
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin]) | {"__metadata__": metadata}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > _MAX_HEADER:
         raise InputError("The notes for the file's header are too long; leave some out.")
     with atomic_write(path) as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for name in architecture.parameters():
-            file.write(weights[name].astype("<f4").tobytes())
+        file.write(len(text).to_bytes(8, "little") + text + data[begin:])
 
 
 def read_weights(
@@ -101,38 +199,60 @@ def read_weights(
     FileError
         If the file is not of that kind, or damaged, or holds anything else.
     """
+    network = read_network(path)
+    weights = {name: network.weights[name].copy() for name in network.architecture.parameters()}
+    return network.architecture, weights, file_metadata(network.architecture, network.notes)
+
+
+def read_network(path: str | os.PathLike[str]) -> Network:
+    """Read all of a file that `save_weights` wrote, or raise a FileError."""
+    import safetensors.numpy  # noqa: PLC0415  (only networks need it)
+
     name = os.fspath(path)
     refuse_pickle_suffix(name)
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        header, begin = _read_header(name, file, size)
-        metadata = _strings(name, header.pop("__metadata__", None))
-        architecture = parse_metadata(name, metadata)
-        starts = _check_header(name, header, architecture, size - begin)
-        data = file.read(size - begin)
-    if len(data) != size - begin:
-        raise FileError(f"{name}: changed while it was read; try again.")
-    weights: Weights = {}
-    for key, shape in architecture.parameters().items():
-        values = np.frombuffer(data, "<f4", int(np.prod(shape)), starts[key])
-        if not np.isfinite(values).all():
-            raise FileError(f"{name}: {key} has values that are not finite; train it again.")
-        weights[key] = values.reshape(shape).astype(np.float32)  # a copy that may be written to
-    return architecture, weights, metadata
+        head = file.read(9)
+        _check_head(name, head, size)
+        data = head + file.read(size)
+    try:
+        tensors = safetensors.numpy.load(data)
+        # The library hands out the metadata of files on a disk only, not of what was read.
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    except (safetensors.SafetensorError, ValueError, RecursionError) as error:
+        reason = str(error).removeprefix("Error while deserializing: ")[:100].rstrip(".")
+        raise FileError(f"{name}: is damaged ({reason}); get the file again.") from None
+    except KeyError as error:
+        raise FileError(f"{name}: holds tensors of type {error}; save it as float32.") from None
+    metadata: dict[str, str] = header.get("__metadata__") or {}
+    architecture = _parse_metadata(name, metadata)
+    notes = {key: value for key, value in metadata.items() if key not in _RESERVED}
+    scales = Scales(*map(tensors.pop, _SCALES)) if set(_SCALES) <= set(tensors) else None
+    try:
+        return Network(architecture, tensors, notes, scales, sha256(data).hexdigest())
+    except InputError as error:
+        reason = str(error).removesuffix(".")
+        raise FileError(f"{name}: {reason}; save it again, or get another file.") from None
 
 
-def check_weights(architecture: Architecture, weights: Mapping[str, Any]) -> None:
-    """Raise an InputError unless `weights` are finite float32 and exactly the network's."""
-    shapes = architecture.parameters()
-    if set(weights) != set(shapes):
-        odd = ", ".join(sorted(set(weights) ^ set(shapes))[:3])
-        raise InputError(f"The weights are not those of the network; they differ in {odd}.")
-    for name, shape in shapes.items():
-        value = weights[name]
-        if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != shape:
-            raise InputError(f"{name} must be an array of float32 with the shape {shape}.")
-        if not np.isfinite(value).all():
-            raise InputError(f"{name} must be finite, but holds NaN or infinity.")
+def _check_head(name: str, head: bytes, size: int) -> None:
+    """Judge a file by its size, the announced size of its header and the first character."""
+    length = int.from_bytes(head[:8], "little")
+    # A header of 640 bytes begins as a pickle does, but no pickle goes on with zeros and a brace.
+    if len(head) < 9 or head[8:] != b"{" or length > _MAX_HEADER:
+        if head[:1] == b"\x80" or head[:2] == b"PK":
+            _refuse_pickle(name)
+        raise FileError(
+            f"{name}: is not a safetensors file, or is damaged; give a file that 'hamflow train' "
+            "wrote."
+        )
+    if size > MAX_BYTES:
+        raise FileError(
+            f"{name}: has {size} bytes, more than the {MAX_BYTES} that Hamflow reads; it cannot "
+            "be a descriptor."
+        )
+    if 8 + length > size:
+        raise FileError(f"{name}: ends within its header; the file is damaged, get it again.")
 
 
 def file_metadata(
@@ -152,12 +272,7 @@ def file_metadata(
     return own | dict(sorted(noted.items()))
 
 
-def extra_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return what was given as extra when a file was written."""
-    return {key: value for key, value in metadata.items() if key not in _RESERVED}
-
-
-def parse_metadata(name: str, metadata: Mapping[str, str]) -> Architecture:
+def _parse_metadata(name: str, metadata: Mapping[str, str]) -> Architecture:
     """Return the architecture that a model file says it has, or raise a FileError."""
     if metadata.get("format") != FORMAT:
         raise FileError(
@@ -170,7 +285,7 @@ def parse_metadata(name: str, metadata: Mapping[str, str]) -> Architecture:
             f"Hamflow reads {VERSION}; update Hamflow, or export the model again."
         )
     try:
-        values = _parse_json(metadata.get("architecture", ""))
+        values = json.loads(metadata.get("architecture", ""))
         if not isinstance(values, dict):
             raise ValueError
         return Architecture.of(values)
@@ -188,104 +303,8 @@ def refuse_pickle_suffix(name: str) -> None:
         _refuse_pickle(name)
 
 
-def refuse_pickle(name: str, head: bytes) -> None:
-    """Raise a FileError if a file begins as pickles and archives of pickles do."""
-    if head[:1] == b"\x80" or head[:2] == b"PK":
-        _refuse_pickle(name)
-
-
 def _refuse_pickle(name: str) -> None:
     raise FileError(
         f"{name}: is a pickle, in which programs can hide, and is not opened; save the weights as "
         "safetensors (hamflow.descriptors.weights.save_weights)."
     )
-
-
-def _read_header(name: str, file: BufferedReader, size: int) -> tuple[dict[str, Any], int]:
-    """Return the header and where the numbers begin."""
-    head = file.read(9)
-    length = int.from_bytes(head[:8], "little")
-    # A header of 640 bytes begins as a pickle does, but no pickle goes on with zeros and a brace.
-    if len(head) < 9 or head[8:] != b"{" or length > _MAX_HEADER:
-        refuse_pickle(name, head)
-        raise FileError(
-            f"{name}: is not a safetensors file, or is damaged; give a file that 'hamflow train' "
-            "wrote."
-        )
-    if size > MAX_BYTES:
-        raise FileError(
-            f"{name}: has {size} bytes, more than the {MAX_BYTES} that Hamflow reads; it cannot "
-            "be a descriptor."
-        )
-    if 8 + length > size:
-        raise _damaged(name, "ends within its header")
-    text = head[8:] + file.read(length - 1)
-    try:
-        header = _parse_json(text.decode())
-    except (ValueError, RecursionError):
-        raise _damaged(name, "has an unreadable header") from None
-    if not isinstance(header, dict):
-        raise _damaged(name, "has an unreadable header")
-    return header, 8 + length
-
-
-def _check_header(
-    name: str, header: Mapping[str, Any], architecture: Architecture, available: int
-) -> dict[str, int]:
-    """Compare names, types, shapes and places with the network's; return the places."""
-    shapes = architecture.parameters()
-    if set(header) != set(shapes):
-        odd = ", ".join(repr(key[:40]) for key in sorted(set(header) ^ set(shapes))[:3])
-        raise FileError(
-            f"{name}: holds other weights than its network has (see {odd}); save it again."
-        )
-    places: dict[str, tuple[int, int]] = {}
-    for key, shape in shapes.items():
-        entry = header[key]
-        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise _damaged(name, f"has an unreadable entry for {key}")
-        if entry["dtype"] != "F32":
-            raise FileError(f"{name}: {key} must be of type F32; save it again as float32.")
-        if _whole(entry["shape"]) != shape:
-            raise FileError(f"{name}: {key} must have the shape {shape}; save it again.")
-        offsets = _whole(entry["data_offsets"])
-        if len(offsets) != 2 or offsets[1] - offsets[0] != 4 * int(np.prod(shape)):
-            raise _damaged(name, f"has an impossible place for {key}")
-        places[key] = (offsets[0], offsets[1])
-    # One after the other without gaps, in which anything could hide, up to the end of the file.
-    end = 0
-    for start, stop in sorted(places.values()):
-        if start != end:
-            raise _damaged(name, "has weights that overlap or leave gaps")
-        end = stop
-    if end != available:
-        raise _damaged(name, f"has {available} bytes of weights where {end} belong")
-    return {key: start for key, (start, _) in places.items()}
-
-
-def _whole(values: Any) -> tuple[int, ...]:
-    if not isinstance(values, list) or not all(type(value) is int for value in values):
-        return ()
-    return tuple(values)
-
-
-def _strings(name: str, metadata: Any) -> dict[str, str]:
-    if metadata is None:
-        return {}
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise _damaged(name, "has unreadable metadata")
-    return metadata
-
-
-def _parse_json(text: str) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        entries = dict(pairs)
-        if len(entries) != len(pairs):
-            raise ValueError("an entry occurs twice")
-        return entries
-
-    return json.loads(text, object_pairs_hook=unique)
-
-
-def _damaged(name: str, what: str) -> FileError:
-    return FileError(f"{name}: {what}; the file is damaged, get it again.")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,7 @@ from numpy.typing import NDArray
 from hamflow._scale import enlarged_boxes, enlarged_smoothly, reduced
 from hamflow.config import PRESETS, preset_config
 from hamflow.crf import CrfConfig, solve
-from hamflow.descriptors import Model, load_model
-from hamflow.descriptors.model import shipped_file, shipped_models
+from hamflow.descriptors import Descriptor, load_model
 from hamflow.errors import InputError
 from hamflow.estimator import Estimator
 from hamflow.evaluation.peers import opencv_methods, opencv_version
@@ -200,7 +197,7 @@ def _prepared(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate],
         name = "default" if config.model is None else config.model
         window = Window.of(_WINDOW if config.window is None else config.window)
         model = load_model(name)
-        settings = {"model": _identity(name), "window": list(window.as_tuple())}
+        settings = {"model": model.fingerprint, "window": list(window.as_tuple())}
         if config.name in LOCAL:
             return _local(config.name, model, window), settings
         crf = CrfConfig.paper() if config.crf is None else config.crf
@@ -229,14 +226,15 @@ def _preset(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate], d
         result = estimator.estimate(image0, image1)
         return Estimate(result.flow, result.occlusion, result.confidence, result.gap)
 
+    model = load_model(estimator.config.model).fingerprint
     settings = {
-        "estimator": estimator.config.tables() | {"model": _identity(estimator.config.model)},
+        "estimator": estimator.config.tables() | {"model": model},
         "window": None if estimator.window is None else list(estimator.window.as_tuple()),
     }
     return run, settings
 
 
-def _local(name: str, model: Model, window: Window) -> Callable[[Image, Image], Estimate]:
+def _local(name: str, model: Descriptor, window: Window) -> Callable[[Image, Image], Estimate]:
     def run(image0: Image, image1: Image) -> Estimate:
         if name == "wta-qq":
             projection: Any = min_projection(model.bits(image0), model.bits(image1), window)
@@ -249,7 +247,7 @@ def _local(name: str, model: Model, window: Window) -> Callable[[Image, Image], 
 
 
 def _joint(
-    name: str, model: Model, window: Window, crf: CrfConfig
+    name: str, model: Descriptor, window: Window, crf: CrfConfig
 ) -> Callable[[Image, Image], Estimate]:
     def run(image0: Image, image1: Image) -> Estimate:
         if name == "crf-q":
@@ -275,15 +273,6 @@ def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
 def _color(image: Image) -> NDArray[np.uint8]:
     pixels = to_bytes(image)
     return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
-
-
-def _identity(model: str | os.PathLike[str]) -> str:
-    """Name a model so that others of the same name are told from it."""
-    name = os.fspath(model)
-    if name == "pairs":
-        return name
-    path = shipped_file(name) if name in shipped_models() else Path(name)
-    return f"{path.name} sha256:{sha256(path.read_bytes()).hexdigest()[:16]}"
 
 
 def _boxes(field: Any, factor: int, shape: tuple[int, int]) -> Any:

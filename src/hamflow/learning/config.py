@@ -18,7 +18,8 @@ from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 
-Model = Literal["ff", "fq", "qq"]
+Scheme = Literal["ff", "fq", "qq"]
+"""Which of the two minimizations of a min-projection see floats, and which see bits."""
 Target = Literal["one", "spread"]
 DatasetName = registry.DatasetName
 
@@ -168,7 +169,7 @@ class TrainConfig:
     """
 
     network: Architecture = field(default_factory=Architecture)
-    model: Model = "fq"
+    model: Scheme = "fq"
     window: int = 128
     bootstrap: float = 0.25
     target: Target = "one"
@@ -194,7 +195,7 @@ class TrainConfig:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        if self.model not in get_args(Model):
+        if self.model not in get_args(Scheme):
             raise InputError(f"model must be ff, fq or qq, not {self.model!r}.")
         if self.target not in get_args(Target):
             raise InputError(f"target must be one or spread, not {self.target!r}.")

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from hamflow import matching
 from hamflow.errors import InputError
-from hamflow.learning.config import Model
+from hamflow.learning.config import Scheme
 from hamflow.window import Window, WindowLike
 
 
@@ -24,7 +24,7 @@ def project(
     phi0: Tensor,
     phi1: Tensor,
     window: WindowLike,
-    model: Model = "fq",
+    model: Scheme = "fq",
     *,
     outside: float = 0.0,
     inner: NDArray[np.float32] | None = None,
@@ -67,7 +67,7 @@ class _Projection(torch.autograd.Function):
         phi0: Tensor,
         phi1: Tensor,
         window: Window,
-        model: Model,
+        model: Scheme,
         outside: float,
         inner: NDArray[np.float32] | None,
     ) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from hamflow import matching
+from hamflow.descriptors import pack_bits
 from hamflow.learning.augment import Sample
 from hamflow.learning.config import TrainConfig
 from hamflow.learning.data import as_tensor
@@ -61,7 +62,7 @@ def _measured(network: DescriptorNetwork, sample: Sample, config: TrainConfig) -
     first, second = (field.numpy() for field in phi)
     quantized = None
     if config.network.m == 64:
-        bits = matching.pack_bits(first), matching.pack_bits(second)
+        bits = pack_bits(first), pack_bits(second)
         quantized = matching.min_projection(*bits, window).wta()
     if config.model == "qq":
         costs = project(phi[0], phi[1], window, "qq", outside=config.outside)

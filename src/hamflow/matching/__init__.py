@@ -11,7 +11,6 @@ from hamflow.matching.projection import (
     float_min_projection,
     hybrid_min_projection,
     min_projection,
-    pack_bits,
 )
 
 __all__ = [
@@ -24,5 +23,4 @@ __all__ = [
     "local_flow",
     "message",
     "min_projection",
-    "pack_bits",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
 from hamflow.matching._arrays import Describe
 from hamflow.matching.projection import min_projection
@@ -17,7 +16,7 @@ def local_flow(
     image1: ArrayLike,
     window: WindowLike = 128,
     *,
-    describe: Describe = pair_bits,
+    describe: Describe,
 ) -> NDArray[np.float32]:
     """Match two images by their descriptors, each pixel on its own (eq. 2, quantized).
 
@@ -28,8 +27,8 @@ def local_flow(
     window : Window or int or tuple
         Displacements to look at.
     describe : callable
-        What gives every pixel of an image its 64 bits: the hand-crafted descriptor, or the
-        ``bits`` of a `hamflow.load_model`.
+        What gives every pixel of an image its 64 bits: `hamflow.pair_bits`, or the ``bits`` of a
+        descriptor that `hamflow.load_model` returned.
 
     Returns
     -------
@@ -39,8 +38,9 @@ def local_flow(
     Examples
     --------
     >>> import numpy as np
+    >>> from hamflow import pair_bits
     >>> image = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
-    >>> local_flow(image, np.roll(image, 5, axis=1), 16)[20, 30]
+    >>> local_flow(image, np.roll(image, 5, axis=1), 16, describe=pair_bits)[20, 30]
     array([5., 0.], dtype=float32)
     """
     first, second = np.asarray(image0), np.asarray(image1)

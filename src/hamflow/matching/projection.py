@@ -239,7 +239,7 @@ def hybrid_min_projection(
     first, second = check_phi(phi0, phi1)
     win = kernel_window(window)
     cost = check_cost(outside)
-    bits0, bits1 = pack_bits(first), pack_bits(second)
+    bits0, bits1 = _signs(first), _signs(second)
     v_hat, u_hat = _volumes(first.shape, win, np.int16)
     distances = _volumes(first.shape, win, np.uint8)
     _native.min_projection(bits0, bits1, win.as_tuple(), CHANCE_LEVEL, *distances, v_hat, u_hat)
@@ -263,22 +263,11 @@ def _replace_inner(
     v_hat[inside] = chosen[:, 1:]
 
 
-def pack_bits(phi: Phi) -> Bits:
-    """Quantize descriptors: bit k of a pixel's word says whether its component k is positive.
-
-    Parameters
-    ----------
-    phi : (H, W, 64) array of float32
-
-    Returns
-    -------
-    (H, W) array of uint64
-    """
-    if not isinstance(phi, np.ndarray) or phi.ndim != 3 or phi.shape[2] != 64 or phi.size == 0:
-        shape = getattr(phi, "shape", type(phi).__name__)
-        raise InputError(f"phi must have the shape (H, W, 64) to be packed into bits, not {shape}.")
-    packed = np.packbits(phi > 0, axis=2, bitorder="little")
-    return np.ascontiguousarray(packed).view("<u8")[..., 0].astype(np.uint64, copy=False)
+def _signs(phi: Phi) -> Bits:
+    """Return the bits of descriptors, as `hamflow.descriptors.pack_bits` does."""
+    if phi.shape[2] != 64:
+        raise InputError(f"phi0 and phi1 must have 64 components for FQ, not {phi.shape[2]}.")
+    return np.packbits(phi > 0, axis=2, bitorder="little").view("<u8")[..., 0].astype(np.uint64)
 
 
 def _volumes(

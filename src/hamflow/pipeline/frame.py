@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as PillowImage
 
+from hamflow._check import as_intensities
 from hamflow._scale import reduced
 from hamflow._types import Bits, Image, ImageLike
-from hamflow.descriptors.model import Model, checked_image
+from hamflow.descriptors import Descriptor
 from hamflow.errors import InputError
 from hamflow.io import read_image
 
@@ -29,13 +30,13 @@ class Frame:
     ----------
     image : array_like, PIL image or path
         (H, W), (H, W, 1), (H, W, 3) or (H, W, 4); uint8, uint16, or floating point in 0..1.
-    descriptor : Model
+    descriptor : Descriptor
         What describes its pixels.
     name : str
         What error messages call it.
     """
 
-    def __init__(self, image: ImageLike, descriptor: Model, name: str = "image") -> None:
+    def __init__(self, image: ImageLike, descriptor: Descriptor, name: str = "image") -> None:
         self.pixels = as_pixels(image, name)
         self._descriptor = descriptor
         self._kept: dict[Hashable, Any] = {}
@@ -87,10 +88,7 @@ def as_pixels(image: ImageLike, name: str = "image") -> Image:
         array = array.astype(np.uint16)
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
-    try:
-        array = checked_image(array.astype(array.dtype.newbyteorder("="), copy=False))
-    except InputError as trouble:
-        raise InputError(str(trouble).replace("image", name, 1)) from None
+    array = as_intensities(array.astype(array.dtype.newbyteorder("="), copy=False), name)
     if array.dtype.kind == "u":
         array = array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
     color = np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array

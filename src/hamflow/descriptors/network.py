@@ -1,0 +1,101 @@
+"""Learned descriptors: a network describes images of any size, tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hamflow._check import as_intensities
+from hamflow._types import Bits, Phi
+from hamflow.descriptors.architecture import Architecture
+from hamflow.descriptors.packing import pack_bits
+from hamflow.descriptors.session import Runner
+from hamflow.descriptors.tiles import default_tile_pixels, network_input, plan_tiles
+from hamflow.descriptors.weights import Network, Variant
+from hamflow.errors import InputError
+
+
+class NetworkDescriptor:
+    """One variant of a network, which onnxruntime computes; see `Descriptor`.
+
+    Parameters
+    ----------
+    name : str
+        What it was loaded as.
+    network : Network
+        Architecture and weights.
+    variant : "float" or "int8", optional
+        The network's usual one by default.
+    threads : int, optional
+        How many threads to use; otherwise as many as `hamflow.get_num_threads` says each time.
+    tile_pixels : int, optional
+        Pixels of the largest tile; otherwise so many that less than a gigabyte is needed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        network: Network,
+        variant: Variant | None = None,
+        threads: int | None = None,
+        tile_pixels: int | None = None,
+    ) -> None:
+        kind = variant or network.usual_variant
+        if kind not in network.variants:
+            raise InputError(
+                f"The model {name!r} has no variant {kind!r}; make it with 'hamflow export --int8'."
+            )
+        self.name = name
+        self.architecture: Architecture = network.architecture
+        self.metadata = network.metadata(kind)
+        self.fingerprint = f"{Path(name).name} {kind} sha256:{network.digest[:16]}"
+        self._tile_pixels = tile_pixels or default_tile_pixels(network.architecture)
+        self._runner = Runner(name, network.onnx(kind), threads)
+
+    def describe(self, image: ArrayLike) -> Phi:
+        """Return the descriptors: (H, W, m) float32 in -1..1; see `Descriptor.describe`."""
+        array = as_intensities(image)
+        phi: Phi = np.empty((*array.shape[:2], self.architecture.m), np.float32)
+        for rows, columns, part in self._tiles(array):
+            phi[rows, columns] = part
+        return phi
+
+    def bits(self, image: ArrayLike) -> Bits:
+        """Return the packed signs: (H, W) uint64; see `Descriptor.bits`."""
+        if self.architecture.m != 64:
+            raise InputError(
+                f"The model {self.name!r} has descriptors of {self.architecture.m} components, "
+                "but bits need 64 of them; use describe."
+            )
+        array = as_intensities(image)
+        bits: Bits = np.empty(array.shape[:2], np.uint64)
+        # Packed tile by tile: the floats of a whole 4K frame take two gigabytes.
+        for rows, columns, part in self._tiles(array):
+            bits[rows, columns] = pack_bits(part)
+        return bits
+
+    def release(self) -> None:
+        """Give back the memory that onnxruntime keeps for the next image.
+
+        The descriptor stays usable; its next image takes some milliseconds longer.
+        """
+        self._runner.release()
+
+    def __repr__(self) -> str:
+        return f"<hamflow descriptor {self.name!r}>"
+
+    def _tiles(self, array: NDArray[Any]) -> Iterator[tuple[slice, slice, NDArray[np.float32]]]:
+        """Generate the descriptors of each tile and where they belong."""
+        height, width = array.shape[:2]
+        for rows, columns in plan_tiles(height, width, self.architecture, self._tile_pixels):
+            tile = array[rows.low : rows.high, columns.low : columns.high]
+            phi = self._runner.run(network_input(tile))
+            yield (
+                slice(rows.start, rows.stop),
+                slice(columns.start, columns.stop),
+                phi[0, rows.inner, columns.inner],
+            )
