@@ -26,7 +26,7 @@ from hamflow._runtime import machine
 from hamflow._scale import reduced
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import demo_scene
-from hamflow.descriptors import Model, load_model
+from hamflow.descriptors import Descriptor, load_model
 from hamflow.errors import InputError
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
 
