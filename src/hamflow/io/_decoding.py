@@ -65,7 +65,8 @@ class Video(Frames):
 
 class _VideoPass(Pass):
     def __init__(self, name: str) -> None:
-        open_regular(name).close()
+        with open_regular(name):
+            pass  # says in Hamflow's words what is wrong with the path
         self._av = av = require_av(name)
         self._name = name
         try:

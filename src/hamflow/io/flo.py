@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
-from hamflow.io._reading import check_size, open_regular
+from hamflow.io._reading import check_length, check_size, open_regular
 from hamflow.io._vectors import UNKNOWN, known_vectors, vectors_to_write
 
 _MAGIC = b"PIEH"  # the float32 202021.25
@@ -40,15 +40,12 @@ def read_flo(path: str | os.PathLike[str]) -> NDArray[np.float32]:
         If the file is missing, is no ``.flo`` file, or is shorter or longer than it should be.
     """
     name = os.fspath(path)
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            width, height = _parse_header(name, file.read(_HEADER.size), size)
-            flow = np.empty((height, width, 2), np.dtype("<f4"))
-            if file.readinto(flow.data.cast("B")) != flow.nbytes:
-                raise FileError(f"{name}: became shorter while it was read; try again.")
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read ({error.strerror}); check the disk.") from error
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        width, height = _parse_header(name, file.read(_HEADER.size), size)
+        flow = np.empty((height, width, 2), np.dtype("<f4"))
+        if file.readinto(flow.data.cast("B")) != flow.nbytes:
+            raise FileError(f"{name}: became shorter while it was read; try again.")
     return known_vectors(flow)
 
 
@@ -61,13 +58,7 @@ def _parse_header(name: str, header: bytes, size: int) -> tuple[int, int]:
         raise FileError(f"{name}: ends within its header; the file is truncated, get it again.")
     _, width, height = _HEADER.unpack(header)
     check_size(name, width, height)
-    expected = _HEADER.size + 8 * width * height
-    if size != expected:
-        trouble = "truncated" if size < expected else "too long"
-        raise FileError(
-            f"{name}: is {trouble}: {width} × {height} pixels take {expected} bytes, "
-            f"but the file has {size}; get it again."
-        )
+    check_length(name, width, height, _HEADER.size + 8 * width * height, size)
     return width, height
 
 

@@ -43,13 +43,10 @@ def read_kitti_flow(path: str | os.PathLike[str]) -> NDArray[np.float32]:
         If the file is missing or damaged, or is no PNG file with 16-bit RGB.
     """
     name = os.fspath(path)
-    try:
-        with open_regular(path) as file:
-            if not is_png16(file.read(25)):
-                raise _not_kitti(name)
-            samples = read_png16(name, file).samples
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read ({error.strerror}); check the disk.") from error
+    with open_regular(path) as file:
+        if not is_png16(file.read(25)):
+            raise _not_kitti(name)
+        samples = read_png16(name, file).samples
     if samples.shape[2] != 3:
         raise _not_kitti(name)
     flow = samples[:, :, :2].astype(np.float32)
