@@ -1,14 +1,19 @@
-"""What the readers share: opening a file safely, and how large a picture may be."""
+"""What the readers share: opening a file safely, sizes, suffixes and extras."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
+from pathlib import PurePath
+from typing import Any, TypeVar
 
 from hamflow.errors import FileError, file_access
+
+T = TypeVar("T")
 
 MAX_PIXELS = 2**27
 """Files that announce more pixels are refused before anything is allocated (16384 × 8192)."""
@@ -76,6 +81,34 @@ def check_length(
             f"{os.fspath(path)}: is {trouble}: {width} × {height} pixels take {expected} bytes, "
             f"but the file has {size}; get it again."
         )
+
+
+def by_suffix(path: str | os.PathLike[str], known: Mapping[str, T], what: str) -> T:
+    """Return what a table has for the suffix of a file's name; upper case counts as well.
+
+    Raises
+    ------
+    FileError
+        If it has nothing for it; `what` is what the message calls such files.
+    """
+    suffix = PurePath(path).suffix
+    if suffix.lower() not in known:
+        raise FileError(
+            f"{os.fspath(path)}: {what} cannot have the suffix {suffix!r}; use one of: "
+            f"{', '.join(known)}."
+        )
+    return known[suffix.lower()]
+
+
+def require(path: str | os.PathLike[str], package: str, extra: str) -> Any:
+    """Return a package that a kind of files needs, or raise a FileError that says how to get it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise FileError(
+            f"{os.fspath(path)}: files of this kind need the package {package}: "
+            f"pip install 'hamflow[{extra}]'."
+        ) from None
 
 
 def reason(error: Exception) -> str:

@@ -22,23 +22,7 @@ _HEADER = struct.Struct("<4sii")
 
 
 def read_flo(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """Read a flow from a ``.flo`` file.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to read.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        u to the right and v down; both are NaN where the file marks either as unknown.
-
-    Raises
-    ------
-    FileError
-        If the file is missing, is no ``.flo`` file, or is shorter or longer than it should be.
-    """
+    """Read a ``.flo`` file as `hamflow.read_flow` does."""
     name = os.fspath(path)
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -63,23 +47,7 @@ def _parse_header(name: str, header: bytes, size: int) -> tuple[int, int]:
 
 
 def write_flo(path: str | os.PathLike[str], flow: ArrayLike) -> None:
-    """Write a flow to a ``.flo`` file, atomically.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to write; an existing one is replaced.
-    flow : (H, W, 2) array_like
-        u and v. A pixel with NaN in either component is written as unknown.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape, too many pixels to be read back, or values that the format
-        cannot express.
-    FileError
-        If the file cannot be written.
-    """
+    """Write a ``.flo`` file as `hamflow.write_flow` does; components are at most 1e9 pixels."""
     data = vectors_to_write(flow, ".flo", UNKNOWN)
     height, width, _ = data.shape
     with atomic_write(path) as file:

@@ -31,46 +31,13 @@ _BLOCK = 2**20
 
 
 def read_npy(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """Read a flow from a ``.npy`` file.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to read.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        u to the right and v down; both are NaN where the file has NaN or more than 1e9 in either.
-
-    Raises
-    ------
-    FileError
-        If the file is missing, is no ``.npy`` file, is shorter or longer than it should be, or
-        holds another kind of array.
-    """
+    """Read a ``.npy`` file as `hamflow.read_flow` does."""
     with open_regular(path) as file:
         return _read_array(os.fspath(path), file, os.fstat(file.fileno()).st_size)
 
 
 def read_npz(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """Read a flow from a ``.npz`` file.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to read. It must hold an array called ``flow``; others are not looked at.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        u to the right and v down; both are NaN where the file has NaN or more than 1e9 in either.
-
-    Raises
-    ------
-    FileError
-        If the file is missing or damaged, is no ``.npz`` file, or holds no such array.
-    """
+    """Read the array ``flow`` of a ``.npz`` file as `hamflow.read_flow` does."""
     name = os.fspath(path)
     with open_regular(path) as file:
         try:
@@ -197,44 +164,14 @@ def _read_header(name: str, file: io.BytesIO) -> tuple[tuple[int, ...], bool, np
 
 
 def write_npy(path: str | os.PathLike[str], flow: ArrayLike) -> None:
-    """Write a flow to a ``.npy`` file, atomically, as float32.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to write; an existing one is replaced.
-    flow : (H, W, 2) array_like
-        u and v. A pixel with NaN in either component gets NaN in both.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape, too many pixels to be read back, or values beyond 1e9.
-    FileError
-        If the file cannot be written.
-    """
+    """Write a ``.npy`` file of float32 as `hamflow.write_flow` does."""
     data = vectors_to_write(flow, ".npy", np.nan)
     with atomic_write(path) as file:
         np.lib.format.write_array(file, data, version=(1, 0), allow_pickle=False)
 
 
 def write_npz(path: str | os.PathLike[str], flow: ArrayLike) -> None:
-    """Write a flow to a compressed ``.npz`` file, atomically, as an array ``flow`` of float32.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to write; an existing one is replaced.
-    flow : (H, W, 2) array_like
-        u and v. A pixel with NaN in either component gets NaN in both.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape, too many pixels to be read back, or values beyond 1e9.
-    FileError
-        If the file cannot be written.
-    """
+    """Write a compressed ``.npz`` file with an array ``flow`` of float32."""
     data = vectors_to_write(flow, ".npz", np.nan)
     with atomic_write(path) as file:
         np.savez_compressed(file, flow=data)
