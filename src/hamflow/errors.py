@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _Path = str | os.PathLike[str]
+_READ = "cannot be read"
 
 
 class HamflowError(Exception):
@@ -75,7 +76,7 @@ def missing_file(path: _Path, advice: str = "check the path.") -> MissingFileErr
 @contextmanager
 def file_access(
     path: _Path,
-    trouble: str = "cannot be read",
+    trouble: str = _READ,
     advice: str = "check its permissions and the disk.",
 ) -> Iterator[None]:
     """Turn what the operating system raises in the block into a FileError that names the file.
@@ -87,7 +88,7 @@ def file_access(
     trouble : str
         What the message says is impossible.
     advice : str
-        What the message says to do about it, unless the file does not exist.
+        What the message says to do about it, unless a file to be read does not exist.
 
     Raises
     ------
@@ -100,9 +101,10 @@ def file_access(
         yield
     except FileError:
         raise
-    except FileNotFoundError as error:
-        raise missing_file(path) from error
     except OSError as error:
-        why = error.strerror or str(error)
-        message = f"{os.fspath(path)}: {trouble} ({why}); {advice}"
-        raise FileAccessError(message, path, error.errno) from error
+        missing = isinstance(error, FileNotFoundError)
+        if missing and trouble == _READ:
+            raise missing_file(path) from error
+        kind = MissingFileError if missing else FileAccessError
+        message = f"{os.fspath(path)}: {trouble} ({error.strerror or error}); {advice}"
+        raise kind(message, path, error.errno) from error

@@ -83,7 +83,7 @@ def _of_split(top: Listing, split: str, pairs: Iterator[FlowPair]) -> Iterator[F
         if split == "validation":
             raise missing_file(
                 top.path / _SPLIT_FILES[0],
-                "it says which pairs are for validation and is published beside the data; get it.",
+                "get the file, which is published beside the data and says which pairs are which.",
             )
         yield from pairs
         return
