@@ -7,6 +7,7 @@ details of the motion. It is rendered by the same layers, so flow and occlusions
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +33,27 @@ _SIDES = 64, 512  # pixels of a texture before it is resized
 class _Thing:
     """One thing of the scene.
 
-    `shape` is around the place (`x`, `y`), which is in parts of the frame; None is a background.
-    `kind` and `colors` say what it is painted with. It turns by `turn` radians about `pivot`, grows
-    by `zoom` and moves by `shift`, besides what the camera does to it in proportion to `parallax`.
+    Attributes
+    ----------
+    shape : Shape or None
+        Its outline, around `place`; None for a background.
+    place : (float, float)
+        Where it is, in parts of the frame.
+    paint : (str, str)
+        Kind and colors of its texture, as in `painted_picture`.
+    parallax : float
+        How much of the camera's motion it shows.
+    shift, turn, zoom
+        Its own motion: translation, rotation in radians, and how much larger it gets.
+    pivot : (float, float)
+        What it turns about, relative to `place`.
+    rounded : bool
+        Whether it appears round.
     """
 
     shape: Shape | None
-    x: float
-    y: float
-    kind: str
-    colors: str
+    place: tuple[float, float]
+    paint: tuple[str, str]
     parallax: float
     shift: tuple[float, float] = (0.0, 0.0)
     turn: float = 0.0
@@ -106,12 +118,12 @@ class _Painter:
 
     def layer(self, thing: _Thing) -> Layer | None:
         """Return the layer, or None if there is hardly anything of it in the frames."""
-        place = self._size * [thing.x, thing.y]
-        pivot = place + self._scale * np.asarray(thing.pivot)
-        own = about((float(pivot[0]), float(pivot[1])), similarity(thing.turn, thing.zoom))
+        x, y = (self._size * thing.place).tolist()
+        pivot = (x + self._scale * thing.pivot[0], y + self._scale * thing.pivot[1])
+        own = about(pivot, similarity(thing.turn, thing.zoom))
         own[:, 2] += self._scale * np.asarray(thing.shift)
         motion = Motion(compose(self._camera.motion(thing.parallax), own), None)
-        to_local = plane_at((float(place[0]), float(place[1])), 0.0)
+        to_local = plane_at((x, y), 0.0)
         domain = shown(self._frame, to_local, motion)
         shape = None
         if thing.shape is not None:
@@ -119,25 +131,25 @@ class _Painter:
             domain = common(domain, grown(shape.box, MARGIN))
             if domain[2] - domain[0] < LEAST or domain[3] - domain[1] < LEAST:
                 return None
-
-        def dress(
-            extent: tuple[float, float], size: tuple[int, int], mask: Image.Image | None
-        ) -> Image.Image:
-            side = int(np.clip(max(extent), *_SIDES))
-            picture = Image.fromarray(
-                painted_picture(self.rng, thing.kind, thing.colors.split(), side)
-            )
-            longest = max(size)
-            picture = picture.resize((longest, longest), Image.Resampling.BICUBIC)
-            picture = picture.crop((0, 0, *size))
-            if mask is not None and thing.rounded:
-                light = rim(mask, size)
-                picture = ImageChops.multiply(picture, Image.merge("RGB", (light, light, light)))
-            picture.putalpha(255 if mask is None else mask)
-            return picture
-
-        depth = 1 / (1 + thing.parallax)
+        depth, dress = 1 / (1 + thing.parallax), partial(self._dress, thing)
         return make_layer(shape, domain, to_local, motion, depth=depth, dress=dress)
+
+    def _dress(
+        self,
+        thing: _Thing,
+        extent: tuple[float, float],
+        size: tuple[int, int],
+        mask: Image.Image | None,
+    ) -> Image.Image:
+        side = int(np.clip(max(extent), *_SIDES))
+        picture = Image.fromarray(painted_picture(self.rng, *thing.paint, side))
+        square = (max(size), max(size))
+        picture = picture.resize(square, Image.Resampling.BICUBIC).crop((0, 0, *size))
+        if mask is not None and thing.rounded:
+            light = rim(mask, size)
+            picture = ImageChops.multiply(picture, Image.merge("RGB", (light, light, light)))
+        picture.putalpha(255 if mask is None else mask)
+        return picture
 
     def _scaled(self, part: Part) -> Part:
         return replace(part, points=part.points * self._scale, width=part.width * self._scale)
@@ -150,59 +162,79 @@ def _things(rng: np.random.Generator) -> list[_Thing]:
         return float(value + rng.uniform(-by, by))
 
     balloon = _Thing(
-        *(Shape([Part(_balloon())]), near(0.25, 0.02), near(0.36, 0.02)),
-        *("stripes", "8f1d2c e8503a ffc857 fff3d6 2a6f97 8f1d2c", 0.6),
+        Shape([Part(_balloon())]),
+        place=(near(0.25, 0.02), near(0.36, 0.02)),
+        paint=("stripes", "8f1d2c e8503a ffc857 fff3d6 2a6f97 8f1d2c"),
+        parallax=0.6,
         shift=(near(13, 2), near(-23, 2)),
         turn=near(0.06, 0.03),
         zoom=1.06,
         rounded=True,
     )
-    basket = [Part(_rectangle(-9, 74, 9, 87))]
-    basket += [Part(np.array([[6.0 * k, 73.0], [15.0 * k, 44.0]]), width=1.6) for k in (-1, 0, 1)]
+    ropes = [Part(_corners(6 * k, 73, 15 * k, 44), width=1.6) for k in (-1, 0, 1)]
+    basket = replace(
+        balloon,
+        shape=Shape([Part(_rectangle(-9, 74, 9, 87)), *ropes]),
+        paint=("wood", "2d1a10 6b4226 c49a6c"),
+    )
     mill = _Thing(
-        *(Shape([Part(_corners(-15, -52, 15, -52, 27, 95, -27, 95))]), 0.73, near(0.60, 0.02)),
-        *("bricks", "4b2e2a 9c5b43 d59a6e f4dcb8", 1.0),
+        Shape([Part(_corners(-15, -52, 15, -52, 27, 95, -27, 95))]),
+        place=(0.73, near(0.60, 0.02)),
+        paint=("bricks", "4b2e2a 9c5b43 d59a6e f4dcb8"),
+        parallax=1.0,
         rounded=True,
     )
-    hub = (0.0, -60.0)
-    sails = [part for k in range(4) for part in _sail(hub, near(0.35, 0.02) + k * np.pi / 2)]
+    roof = replace(
+        mill,
+        shape=Shape([Part(_corners(-19, -50, 0, -76, 19, -50))]),
+        paint=("bricks", "3a1420 7a2a38"),
+    )
+    hub, angle = (0.0, -60.0), near(0.35, 0.1)
+    sails = replace(
+        mill,
+        shape=Shape([part for k in range(4) for part in _sail(hub, angle + k * np.pi / 2)]),
+        paint=("checks", "5a3a22 e7d3ad fffaf0"),
+        turn=near(0.34, 0.03),
+        pivot=hub,
+        rounded=False,
+    )
     kite = _Thing(
-        *(Shape([Part(_corners(0, -30, 21, -4, 0, 36, -21, -4))]), near(0.50, 0.02), 0.24),
-        *("checks", "0b5563 16a69a ffe45e ff6b6b", 0.9),
+        Shape([Part(_corners(0, -30, 21, -4, 0, 36, -21, -4))]),
+        place=(near(0.50, 0.02), 0.24),
+        paint=("checks", "0b5563 16a69a ffe45e ff6b6b"),
+        parallax=0.9,
         shift=(near(-24, 2), near(20, 2)),
         turn=near(-0.22, 0.04),
     )
     wave = np.linspace(0, 1, 40)
-    tail = np.column_stack([9 * np.sin(11 * wave) * wave, 36 + 62 * wave])
+    ribbon = np.column_stack([9 * np.sin(11 * wave) * wave, 36 + 62 * wave])
+    tail = replace(
+        kite, shape=Shape([Part(ribbon, width=4.0)]), paint=("checks", "7a1f3d ff6b6b ffe45e")
+    )
     ball = _Thing(
-        *(Shape([Part(_circle(25))]), near(0.40, 0.02), near(0.78, 0.02)),
-        *("clouds", "0a2540 1b6ca8 f5f5f0 f7b32b d7263d", 1.3),
+        Shape([Part(_circle(25))]),
+        place=(near(0.40, 0.02), near(0.78, 0.02)),
+        paint=("clouds", "0a2540 1b6ca8 f5f5f0 f7b32b d7263d"),
+        parallax=1.3,
         shift=(near(45, 1), near(-18, 1)),
         turn=near(0.25, 0.05),
         rounded=True,
     )
-    sky = "2b4a9b 3f6fc4 7fa9e2 c9d3ea f6c9a8 ffa96b ff8450"
+    sky = ("sky", "2b4a9b 3f6fc4 7fa9e2 c9d3ea f6c9a8 ffa96b ff8450")
+    moon = Shape([Part(_circle(23))])
+    rock = ("clouds", "3b3f7c 5d66a6 8d9acb e4e6f6")
+    grass = ("grain", "1d4a2c 2f7b3a 74b04a c8da6f")
+    stones = ("pebbles", "352b27 7f6b55 bfa982 efe3c4")
     return [
-        _Thing(None, 0.5, 0.5, "sky", sky, 0.2),
-        _Thing(Shape([Part(_circle(23))]), 0.87, 0.17, "contours", "ffdf8e fff8d8 ffe9ad", 0.2),
-        _Thing(_land(rng, 34, 40), 0.5, 0.50, "clouds", "3b3f7c 5d66a6 8d9acb e4e6f6", 0.45),
-        _Thing(_land(rng, 9, 70), 0.5, 0.70, "grain", "1d4a2c 2f7b3a 74b04a c8da6f", 0.75),
-        replace(balloon, shape=Shape(basket), kind="wood", colors="2d1a10 6b4226 c49a6c"),
-        balloon,
-        mill,
-        replace(
-            mill, shape=Shape([Part(_corners(-19, -50, 0, -76, 19, -50))]), colors="3a1420 7a2a38"
-        ),
-        replace(
-            mill, shape=Shape(sails), kind="checks", colors="5a3a22 e7d3ad fffaf0",
-            turn=near(0.34, 0.03), pivot=hub, rounded=False,
-        ),
-        _Thing(_land(rng, 4, 30), 0.5, 0.92, "pebbles", "352b27 7f6b55 bfa982 efe3c4", 1.25),
-        replace(kite, shape=Shape([Part(tail, width=4.0)]), colors="7a1f3d ff6b6b ffe45e"),
-        kite,
-        ball,
-        _Thing(_fence(), 0.12, 0.9, "wood", "5b4a3f b9a890 fbf5ea", 1.7),
-    ]  # fmt: skip
+        _Thing(None, (0.5, 0.5), sky, 0.2),
+        _Thing(moon, (0.87, 0.17), ("contours", "ffdf8e fff8d8 ffe9ad"), 0.2),
+        _Thing(_land(rng, 34, 40), (0.5, 0.50), rock, 0.45),
+        _Thing(_land(rng, 9, 70), (0.5, 0.70), grass, 0.75),
+        *(basket, balloon, mill, roof, sails),
+        _Thing(_land(rng, 4, 30), (0.5, 0.92), stones, 1.25),
+        *(tail, kite, ball),
+        _Thing(_fence(), (0.12, 0.9), ("wood", "5b4a3f b9a890 fbf5ea"), 1.7),
+    ]
 
 
 _Points = NDArray[np.float64]

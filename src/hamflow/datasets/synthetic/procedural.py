@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,9 +36,7 @@ def procedural_picture(number: int, side: int = _SIDE) -> _Picture:
     return np.clip(colored * light[..., None], 0, 255).astype(np.uint8)
 
 
-def painted_picture(
-    rng: np.random.Generator, kind: str, palette: Sequence[str], side: int
-) -> _Picture:
+def painted_picture(rng: np.random.Generator, kind: str, palette: str, side: int) -> _Picture:
     """Draw a picture of one kind in given colors, with fine grain everywhere.
 
     Parameters
@@ -47,8 +45,8 @@ def painted_picture(
         Source of randomness.
     kind : str
         One of the keys of `_KINDS`.
-    palette : sequence of str
-        Hexadecimal RGB colors such as ``"ff8800"``, which follow each other smoothly.
+    palette : str
+        Hexadecimal RGB colors, as in ``"000000 ff8800 ffffff"``, which follow each other smoothly.
     side : int
         Height and width in pixels.
 
@@ -57,7 +55,7 @@ def painted_picture(
     picture : (side, side, 3) uint8
         RGB.
     """
-    colors = np.array([list(bytes.fromhex(color)) for color in palette], np.float64)
+    colors = np.array([list(bytes.fromhex(color)) for color in palette.split()], np.float64)
     colored = _colored(_KINDS[kind](rng, side), colors)
     grain = 0.82 + 0.36 * _clouds(rng, side, max(2, side // 16), 0.8)
     return np.clip(colored * grain[..., None], 0, 255).astype(np.uint8)
