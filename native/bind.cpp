@@ -249,6 +249,7 @@ NB_MODULE(_native, m) {
           out("grad_phi0"), out("grad_phi1"));
     define_crf(m);
     define_refinement(m);
+    define_io(m);
     m.def("label_distances", label_distances, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
           nb::arg("u"), nb::arg("v"), out("out"));
     m.def("label_costs", label_costs, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.datasets import Scene, demo_scene
+from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.evaluation import Estimate
 
 NASTY = "<script>alert(1)</script>"
@@ -16,7 +16,7 @@ NASTY = "<script>alert(1)</script>"
 NAMES = ("clean/one", "clean/two", NASTY, 'final/it\'s "four" & more', "final/five")
 
 
-class Pairs(list[Scene]):
+class Pairs(list[SyntheticScene]):
     """Scenes with names, as data sets have them."""
 
     def __init__(self, names: Sequence[str] = NAMES, height: int = 40, width: int = 56) -> None:

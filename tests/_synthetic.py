@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.datasets.synthetic import SyntheticConfig, TextureSet
+from hamflow.datasets.synthetic import (
+    SyntheticConfig,
+    SyntheticScene,
+    TextureSet,
+    load_textures,
+    render_scene,
+)
 from hamflow.datasets.synthetic.layer import Layer
 from hamflow.datasets.synthetic.stage import set_stage
 from hamflow.errors import FileError
 
 Doubles = NDArray[np.float64]
+
+FIELDS = ("image0", "image1", "flow", "occluded", "backward_flow", "backward_occluded")
+EFFECTS = (
+    *("illumination", "shadow", "fog", "motion_blur", "defocus", "noise", "vignette", "jpeg"),
+)
+SMALL = SyntheticConfig(height=112, width=144, max_displacement=40, clean=True)
+PLAIN = replace(SMALL, clean=False, **dict.fromkeys(EFFECTS, 0.0))
+# Large pieces with structure, so that there is something to measure in each scene.
+EXACT = replace(SMALL, height=160, width=192, max_layers=5, dull_share=0.0)
+SEEDS = range(6)
+
+
+@cache
+def textures() -> TextureSet:
+    return load_textures()
+
+
+@cache
+def scene(seed: int, config: SyntheticConfig = SMALL) -> SyntheticScene:
+    return render_scene(config, seed, textures())
+
+
+def same(first: SyntheticScene, second: SyntheticScene) -> bool:
+    return all(getattr(first, f).tobytes() == getattr(second, f).tobytes() for f in FIELDS)
 
 
 def layers_of(config: SyntheticConfig, seed: int, textures: TextureSet) -> list[Layer]:

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from hamflow.datasets import FlowPair, Scene, demo_scene
+from hamflow.datasets import FlowPair, SyntheticScene, demo_scene
 from hamflow.errors import FileError
 from hamflow.io import write_flow, write_image
 
@@ -21,7 +21,7 @@ KITTI_STEP = 1 / 128
 
 
 @cache
-def scene(seed: int = 0) -> Scene:
+def scene(seed: int = 0) -> SyntheticScene:
     return demo_scene(40, 56, seed)
 
 
@@ -42,12 +42,12 @@ def save_flow(path: Path, flow: NDArray[np.float32]) -> None:
     write_flow(path, flow)
 
 
-def visible_flow(shown: Scene) -> NDArray[np.float32]:
+def visible_flow(shown: SyntheticScene) -> NDArray[np.float32]:
     """The flow of only the pixels that are not occluded."""
     return np.where(shown.occluded[:, :, None], np.float32(np.nan), shown.flow)
 
 
-def check_pair(pair: FlowPair, shown: Scene, precision: float = 0) -> None:
+def check_pair(pair: FlowPair, shown: SyntheticScene, precision: float = 0) -> None:
     """See that a pair is what was written."""
     assert np.array_equal(pair.image0, shown.image0)
     assert np.array_equal(pair.image1, shown.image1)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import ast
+import importlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -68,10 +71,41 @@ def test_star_import() -> None:
 
 
 def test_unknown_name() -> None:
-    with pytest.raises(AttributeError, match="module 'hamflow' has no attribute 'flow_of_gold'"):
+    with pytest.raises(AttributeError, match="No hamflow attribute flow_of_gold"):
         hamflow.flow_of_gold  # noqa: B018
 
 
-def test_all_is_sorted_and_lists_every_home() -> None:
-    assert hamflow.__all__ == sorted(hamflow.__all__)
-    assert set(hamflow.__all__) == {*hamflow._HOMES, "__version__"}
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("crf", "datasets", "descriptors", "evaluation", "flow", "io", "matching", "refinement"),
+        "visualize",
+    ],
+)
+def test_modules_are_reachable(name: str) -> None:
+    assert f"hamflow.{name}" in loaded_after(f"import hamflow; hamflow.{name}.__name__")
+
+
+@pytest.mark.parametrize("package", ["hamflow", "hamflow.datasets", "hamflow.evaluation"])
+def test_all_names_of_the_stubs(package: str) -> None:
+    """Every name of a stub is public, and is the object that its line there names."""
+    module = importlib.import_module(package)
+    assert module.__file__ is not None
+    tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())
+    names = {"__version__"} if package == "hamflow" else set()
+    for line in tree.body:
+        if isinstance(line, ast.ImportFrom):
+            for alias in line.names:
+                assert alias.asname == alias.name, "or type checkers take it for private"
+                names.add(alias.name)
+                home = importlib.import_module(f"{package}.{line.module or alias.name}")
+                wanted = getattr(home, alias.name) if line.module else home
+                assert getattr(module, alias.name) is wanted
+    assert names == set(module.__all__) == set(dir(module))
+
+
+def test_a_function_named_as_its_module() -> None:
+    """The function is found, whether or not its module has been imported before."""
+    code = "import hamflow.evaluation.sparsification, hamflow; assert callable("
+    run = run_python("-c", f"{code}hamflow.evaluation.sparsification)")
+    assert run.returncode == 0, run.stderr

@@ -1,7 +1,8 @@
-"""Validation of the arrays that users hand in."""
+"""Validation of the arrays and settings that users hand in."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,17 @@ def as_image(image: ArrayLike, name: str = "image") -> NDArray[Any]:
 
 
 def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
-    """Return `image` as `as_image` does if it is uint8, uint16 or floating point in 0..1.
+    """Return `image` as an array of shape H×W or H×W×3 whose range of values is known.
+
+    Returns
+    -------
+    pixels : (H, W) or (H, W, 3) array
+        uint8, uint16, or floating point from 0 to 1.
 
     Raises
     ------
     InputError
-        If its shape, type or values are others.
+        If the shape or the type is another, or floating-point values are out of this range.
     """
     array = as_image(image, name)
     if array.dtype.kind == "f":
@@ -78,3 +84,58 @@ def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
             f"{name} must be of type uint8, uint16 or floating point, but is {array.dtype}."
         )
     return array
+
+
+def unit_intensities(image: ArrayLike, name: str = "image") -> NDArray[np.float32]:
+    """Return what `as_intensities` accepts as float32 from 0 to 1."""
+    array = as_intensities(image, name)
+    if array.dtype.kind == "f":
+        return array.astype(np.float32)
+    return array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
+
+
+def check_range(
+    config: object,
+    name: str,
+    least: float,
+    most: float = math.inf,
+    *,
+    whole: bool = False,
+    above: bool = False,
+) -> None:
+    """Raise an InputError unless a field of a dataclass of settings is a number in a range.
+
+    Parameters
+    ----------
+    config : object
+        The settings.
+    name : str
+        Of the field.
+    least, most : float
+        The range, with its ends.
+    whole : bool
+        Whether it must be a whole number.
+    above : bool
+        Whether `least` itself is outside of the range.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_range(SimpleNamespace(rounds=2.5), "rounds", 0, 1000, whole=True)
+    Traceback (most recent call last):
+    ...
+    hamflow.errors.InputError: rounds must be a whole number from 0 to 1000, not 2.5.
+    """
+    value = getattr(config, name)
+    right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    # NaN fails the comparisons.
+    if right and least <= value <= most and not (above and value == least):
+        return
+    low, high = (str(x) if isinstance(x, int) else f"{x:g}" for x in (least, most))
+    if above:
+        limits = f"above {low}" + (f" and at most {high}" if most < math.inf else "")
+    else:
+        limits = f"from {low} to {high}" if most < math.inf else f"of at least {low}"
+    raise InputError(
+        f"{name} must be {'a whole number' if whole else 'a number'} {limits}, not {value!r}."
+    )

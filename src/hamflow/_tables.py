@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
-from hamflow.errors import FileError, InputError
+from hamflow.errors import FileError, InputError, file_access
 
 T = TypeVar("T")
 
@@ -25,11 +25,9 @@ def config_of_file(path: str | os.PathLike[str], convert: Callable[[dict[str, An
     """
     name = os.fspath(path)
     try:
-        with open(path, "rb") as file:
+        with file_access(path), open(path, "rb") as file:
             values = tomllib.load(file)
         return convert(values)
-    except OSError as trouble:
-        raise FileError(f"{name}: cannot be read ({trouble.strerror}).") from trouble
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as trouble:
         raise FileError(f"{name}: is not TOML ({trouble}).") from trouble
     except InputError as trouble:

@@ -198,7 +198,9 @@ def test_demo(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flow = hamflow.read_flow(folder / "flow.flo")
     height, width = flow.shape[:2]
     assert hamflow.read_image(folder / "frame1.png").shape == (height, width, 3)
-    assert hamflow.read_image(folder / "demo.png").shape == (3 * height, 2 * width, 3)
+    sheet = hamflow.read_image(folder / "demo.png")
+    assert sheet.shape[0] > 3 * height
+    assert sheet.shape[1] > 2 * width
     printed = capsys.readouterr().out
     for words in ("visible", "occluded", "within 1.5 px", f"level {hamflow.get_isa()}"):
         assert words in printed

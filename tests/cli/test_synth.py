@@ -225,7 +225,7 @@ def test_full_disk(
         (("--seed", -1), "seed must not be negative"),
         (("--width", 31), "--width must be a whole number from 32"),
         (("--max-displacement", 1e9), "--max-displacement must be a number from"),
-        (("--textures", "/no/such/folder"), "/no/such/folder: is not a folder"),
+        (("--textures", "/no/such/folder"), "/no/such/folder: does not exist"),
     ],
 )
 def test_bad_options(

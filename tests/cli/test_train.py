@@ -182,7 +182,7 @@ def test_wrong_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["--steps", "0"], "steps must be at least 1"),
         (["--subset", "2"], "subset must be above 0"),
         (["--network.m", "32"], "fq needs descriptors of m = 64"),
-        (["--data", "folder", str(tmp_path / "missing")], "is not a folder"),
+        (["--data", "folder", str(tmp_path / "missing")], "does not exist"),
         (["--start", str(tmp_path / "missing.safetensors")], "missing.safetensors"),
         (["--resume"], "there is nothing to resume"),
     ):

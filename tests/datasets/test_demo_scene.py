@@ -1,46 +1,38 @@
 from __future__ import annotations
 
-import doctest
 from functools import cache
-from importlib import import_module
 
 import numpy as np
 import pytest
 
-from hamflow.datasets import demo_scene as exported
-from hamflow.datasets.demo_scene import Scene, demo_scene
+from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.errors import InputError
 from hamflow.flow import warp
 
+SIZE = (256, 456)
+
 
 @cache
-def rendered(seed: int) -> Scene:
+def rendered(seed: int) -> SyntheticScene:
     return demo_scene(seed=seed)
 
 
-@pytest.fixture
-def scene() -> Scene:
-    return rendered(0)
-
-
-def test_shapes_and_types(scene: Scene) -> None:
-    assert exported is demo_scene
+def test_shapes_and_types() -> None:
+    scene = rendered(0)
     for image in (scene.image0, scene.image1):
-        assert image.shape == (256, 384, 3)
+        assert image.shape == (*SIZE, 3)
         assert image.dtype == np.uint8
-    assert scene.flow.shape == (256, 384, 2)
-    assert scene.flow.dtype == np.float32
-    assert np.isfinite(scene.flow).all()
-    assert scene.occluded.shape == (256, 384)
-    assert scene.occluded.dtype == np.bool_
+    for flow in (scene.flow, scene.backward_flow):
+        assert flow.shape == (*SIZE, 2)
+        assert flow.dtype == np.float32
+        assert np.isfinite(flow).all()
+    for mask in (scene.occluded, scene.backward_occluded):
+        assert mask.shape == SIZE
+        assert mask.dtype == np.bool_
 
 
-def test_doctest() -> None:
-    assert doctest.testmod(import_module("hamflow.datasets.demo_scene")).failed == 0
-
-
-def test_deterministic_by_seed(scene: Scene) -> None:
-    again, other = demo_scene(seed=0), rendered(1)
+def test_deterministic_by_seed() -> None:
+    scene, again, other = rendered(0), demo_scene(seed=0), rendered(1)
     for name in ("image0", "image1", "flow", "occluded"):
         assert getattr(scene, name).tobytes() == getattr(again, name).tobytes()
         assert getattr(scene, name).tobytes() != getattr(other, name).tobytes()
@@ -54,15 +46,16 @@ def test_second_frame_warps_back_to_the_first(seed: int) -> None:
     assert (inside | scene.occluded).all()
     difference = np.abs(warped.astype(int) - scene.image0).max(axis=2)
     # Outlines are mixtures of two layers, so a few pixels along them differ.
-    assert difference[visible].mean() < 4
-    assert (difference[visible] > 16).mean() < 0.03
+    assert np.median(difference[visible]) < 5
+    assert (difference[visible] > 30).mean() < 0.04
     # The truth is far better than no flow at all, and than the opposite direction.
     for wrong in (np.zeros_like(scene.flow), -scene.flow):
         other = np.abs(warp(scene.image1, wrong).astype(int) - scene.image0).max(axis=2)
-        assert other[visible].mean() > 5 * difference[visible].mean()
+        assert other[visible].mean() > 3 * difference[visible].mean()
 
 
-def test_hidden_pixels_do_not_match(scene: Scene) -> None:
+def test_hidden_pixels_do_not_match() -> None:
+    scene = rendered(0)
     warped, inside = warp(scene.image1, scene.flow, return_mask=True)
     hidden = scene.occluded & inside
     difference = np.abs(warped.astype(int) - scene.image0).max(axis=2)
@@ -70,22 +63,25 @@ def test_hidden_pixels_do_not_match(scene: Scene) -> None:
     assert np.median(difference[hidden]) > 30
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", range(8))
 def test_motions(seed: int) -> None:
     scene = rendered(seed)
     length = np.hypot(scene.flow[..., 0], scene.flow[..., 1])
-    assert 34 < length.max() < 45
-    assert (length > 30).mean() > 0.01  # not just a few pixels of it
-    assert 0.03 < scene.occluded.mean() < 0.2
-    whole = (scene.flow == np.rint(scene.flow)).all(axis=2)
-    assert 0.05 < whole.mean() < 0.2  # the ellipse
-    assert (scene.flow[whole] == [13, -7]).all()
+    assert 34 < length.max() < 47  # within the window of the demo
+    assert (length > 25).mean() > 0.01  # not just a few pixels of it
+    assert 0.05 < scene.occluded.mean() < 0.2
+    # Motions in all directions: each eighth of the color wheel has its pixels.
+    far = length > 10
+    eighths = np.floor(np.arctan2(scene.flow[..., 1], scene.flow[..., 0])[far] / (np.pi / 4))
+    assert (np.bincount((eighths % 8).astype(int), minlength=8) > 100).sum() >= 6
+    # The camera moves: nowhere is there no motion at all but at a point that it turns about.
+    assert (length < 0.25).mean() < 0.01
 
 
-def test_contrast_for_matching(scene: Scene) -> None:
-    gray = scene.image0.mean(axis=2)
+def test_contrast_for_matching() -> None:
+    gray = rendered(0).image0.mean(axis=2)
     assert gray.std() > 30
-    blocks = gray[:, :384].reshape(32, 8, 48, 8)
+    blocks = gray.reshape(32, 8, 57, 8)
     assert (blocks.std(axis=(1, 3)) > 2).mean() > 0.97
 
 

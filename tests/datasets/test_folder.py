@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from _paths import DATA, needs_data
-from hamflow.datasets import FlowPair, FolderDataset, Scene, demo_scene
+from hamflow.datasets import FlowPair, FolderDataset, SyntheticScene, demo_scene
 from hamflow.errors import FileError, InputError
 from hamflow.io import write_flow, write_image
 
@@ -19,7 +19,7 @@ NAMES = ("chairs/one", "chairs/two", "deep/er/one", "kitti/one")
 
 
 @pytest.fixture(scope="module")
-def scene() -> Scene:
+def scene() -> SyntheticScene:
     return demo_scene(32, 48)
 
 
@@ -27,7 +27,7 @@ def write_mask(path: Path, mask: NDArray[np.bool_]) -> None:
     write_image(path, np.where(mask, 255, 0).astype(np.uint8))
 
 
-def write_pair(folder: Path, scene: Scene, flow: str = "flow.flo") -> Path:
+def write_pair(folder: Path, scene: SyntheticScene, flow: str = "flow.flo") -> Path:
     folder.mkdir(parents=True)
     write_image(folder / "frame1.png", scene.image0)
     write_image(folder / "frame2.png", scene.image1)
@@ -37,7 +37,7 @@ def write_pair(folder: Path, scene: Scene, flow: str = "flow.flo") -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path, scene: Scene) -> Path:
+def root(tmp_path: Path, scene: SyntheticScene) -> Path:
     root = tmp_path / "data"
     write_pair(root / "chairs/two", scene)
     one = write_pair(root / "chairs/one", scene)
@@ -52,7 +52,7 @@ def root(tmp_path: Path, scene: Scene) -> Path:
     return root
 
 
-def invalid(scene: Scene) -> NDArray[np.bool_]:
+def invalid(scene: SyntheticScene) -> NDArray[np.bool_]:
     mask = np.zeros(scene.occluded.shape, np.bool_)
     mask[:5, 7:] = True
     return mask
@@ -65,7 +65,7 @@ def message_of(error: pytest.ExceptionInfo[FileError], path: Path) -> str:
     return message
 
 
-def test_tree(root: Path, scene: Scene) -> None:
+def test_tree(root: Path, scene: SyntheticScene) -> None:
     data = FolderDataset(root)
     assert data.names == NAMES
     assert data.groups == ("chairs", "deep/er", "kitti")
@@ -79,7 +79,7 @@ def test_tree(root: Path, scene: Scene) -> None:
     assert "4 pairs" in repr(data)
 
 
-def test_truth(root: Path, scene: Scene) -> None:
+def test_truth(root: Path, scene: SyntheticScene) -> None:
     one, two, _, kitti = FolderDataset(str(root))
     assert (np.isnan(one.flow) == invalid(scene)[:, :, None]).all()
     assert (one.flow == scene.flow)[~invalid(scene)].all()
@@ -92,7 +92,7 @@ def test_truth(root: Path, scene: Scene) -> None:
     assert (kitti.occluded == scene.occluded).all()
 
 
-def test_pixels_of_unknown_flow_are_not_occluded(root: Path, scene: Scene) -> None:
+def test_pixels_of_unknown_flow_are_not_occluded(root: Path, scene: SyntheticScene) -> None:
     write_mask(root / "kitti/one/invalid.png", invalid(scene))
     pair = FolderDataset(root / "kitti")[0]
     assert pair.occluded is not None
@@ -139,7 +139,7 @@ def test_subset(root: Path) -> None:
         data.subset([])
 
 
-def test_reads_only_what_is_asked_for_and_once(root: Path, scene: Scene) -> None:
+def test_reads_only_what_is_asked_for_and_once(root: Path, scene: SyntheticScene) -> None:
     for file in root.glob("chairs/one/*.png"):
         file.write_bytes(b"damaged")
     data = FolderDataset(root)
@@ -155,7 +155,7 @@ def test_reads_only_what_is_asked_for_and_once(root: Path, scene: Scene) -> None
         _ = data[1].image0
 
 
-def test_pairs_are_plain_values(root: Path, scene: Scene) -> None:
+def test_pairs_are_plain_values(root: Path, scene: SyntheticScene) -> None:
     pair = FolderDataset(root)[0]
     assert (pickle.loads(pickle.dumps(pair)).flow == scene.flow)[~invalid(scene)].all()
     assert len({pair, FolderDataset(root)[0]}) == 1
@@ -167,7 +167,7 @@ def test_pairs_are_plain_values(root: Path, scene: Scene) -> None:
     assert (own.flow == scene.flow).all()
 
 
-def test_flo_before_png(root: Path, scene: Scene) -> None:
+def test_flo_before_png(root: Path, scene: SyntheticScene) -> None:
     write_image(root / "chairs/two/flow.png", scene.image0)
     assert (FolderDataset(root)[1].flow == scene.flow).all()
 
@@ -217,7 +217,7 @@ def test_mismatched_flow(root: Path, file: str) -> None:
     message_of(caught, path)
 
 
-def test_masks_are_black_and_white(root: Path, scene: Scene) -> None:
+def test_masks_are_black_and_white(root: Path, scene: SyntheticScene) -> None:
     path = root / "chairs/one/occ.png"
     write_image(path, scene.occluded.astype(np.uint8))
     with pytest.raises(FileError, match="other colors than black and white") as caught:

@@ -123,7 +123,7 @@ def test_missing_pieces(tree: Path) -> None:
         assert "training/flow/<scene>/frame_0001.flo" in said
         (tree / "away").rename(tree / file)
     shutil.rmtree(tree / "training/flow/bamboo_2")
-    assert "is not a folder; expected" in message("training/flow/bamboo_2")
+    assert "does not exist; expected" in message("training/flow/bamboo_2")
     shutil.rmtree(tree / "training/flow")
     message("training/flow")
     # Nothing but the truth is missing.

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -22,7 +23,6 @@ import pytest
 from PIL import Image
 
 from _reports import NAMES, NASTY, Pairs, Stub
-from hamflow.datasets import Scene
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation import Estimate, Evaluation, Method, PairRecord, evaluate
 from hamflow.evaluation._charts import MOST, charts
@@ -355,7 +355,10 @@ def test_sparse_truth_keeps_its_colors() -> None:
     sparse[1::3, 1::3] = dense[1::3, 1::3]
     frame, nowhere = np.zeros((96, 1440, 3), np.uint8), np.zeros((96, 1440), bool)
     estimate = Estimate(dense)
-    scenes = [Scene(frame, frame, flow, nowhere) for flow in (sparse, dense)]
+    scenes = [
+        SimpleNamespace(image0=frame, image1=frame, flow=flow, occluded=nowhere)
+        for flow in (sparse, dense)
+    ]
     pictures = [_decoded(panels(scene, estimate)[0][1]) for scene in scenes]
     assert pictures[0].shape == (32, 480, 3)
     np.testing.assert_allclose(pictures[0], pictures[1], atol=8)

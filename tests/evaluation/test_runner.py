@@ -244,7 +244,7 @@ def test_bad_csv(tmp_path: Path, text: str) -> None:
 
 
 def test_missing_csv(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="does not exist"):
         read_csv(tmp_path / "gone.csv")
 
 

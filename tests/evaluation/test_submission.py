@@ -578,7 +578,7 @@ def test_only_a_training_split(sintel: Path, kitti: Path, tmp_path: Path) -> Non
     message = message_of(
         lambda: submit("sintel", tmp_path / "data", out, stub()), tmp_path / "data/test"
     )
-    assert "is not a folder; expected is MPI-Sintel's tree" in message
+    assert "does not exist; expected is MPI-Sintel's tree" in message
     message_of(lambda: submit("kitti", sintel, out, stub()), sintel / "testing")
     assert not out.exists()
     # Files of training pairs are both strange and too few.

@@ -259,7 +259,7 @@ def test_command_bad_options(
 
 
 def test_command_on_what_is_no_dataset(here: Path, fails: Callable[..., str]) -> None:
-    assert "gone: is not a folder" in fails("fit-crf", "gone")
+    assert "gone: does not exist" in fails("fit-crf", "gone")
     (here / "empty").mkdir()
     assert "holds no image pairs" in fails("fit-crf", "empty")
     assert os.listdir(here) == ["empty"]

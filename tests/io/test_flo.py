@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import struct
 from pathlib import Path
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from _paths import DATA, needs_data
 from hamflow.errors import FileError, HamflowError, InputError
-from hamflow.io import flo, read_flow, write_flow
+from hamflow.io import read_flow, write_flow
 from hamflow.io.flo import read_flo, write_flo
 
 components = st.floats(-1e9, 1e9, width=32) | st.just(float("nan"))
@@ -156,18 +155,6 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("builtins.open", refuse)
     with pytest.raises(FileError, match="permissions"):
-        read_flo(path)
-
-
-def test_failing_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing(io.FileIO):
-        def read(self, size: int | None = -1, /) -> bytes:
-            raise OSError(errno.EIO, "Input/output error")
-
-    path = tmp_path / "f.flo"
-    write_flo(path, np.zeros((1, 1, 2)))
-    monkeypatch.setattr(flo, "open_regular", Failing)
-    with pytest.raises(FileError, match="Input/output error"):
         read_flo(path)
 
 

@@ -18,7 +18,7 @@ from PIL import Image
 
 from _paths import DATA, needs_data
 from hamflow.errors import FileError, InputError
-from hamflow.io import kitti, read_image
+from hamflow.io import read_image
 from hamflow.io.kitti import outside_kitti_range, read_kitti_flow, write_kitti_flow
 
 LAST = 2**15 - 1
@@ -204,18 +204,6 @@ def test_missing_and_directory(tmp_path: Path) -> None:
         read_kitti_flow(tmp_path)
     with pytest.raises(FileError, match=r"directory .* does not exist"):
         write_kitti_flow(tmp_path / "no" / "f.png", np.zeros((1, 1, 2)))
-
-
-def test_failing_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing(io.FileIO):
-        def read(self, size: int | None = -1, /) -> bytes:
-            raise OSError(errno.EIO, "Input/output error")
-
-    path = tmp_path / "f.png"
-    write_kitti_flow(path, np.zeros((1, 1, 2)))
-    monkeypatch.setattr(kitti, "open_regular", Failing)
-    with pytest.raises(FileError, match="Input/output error"):
-        read_kitti_flow(path)
 
 
 def test_full_disk_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

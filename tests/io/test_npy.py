@@ -108,7 +108,7 @@ def test_other_types(tmp_path: Path, dtype: str) -> None:
 def test_structured_type(tmp_path: Path) -> None:
     np.save(tmp_path / "f.npy", np.zeros((2, 3, 2), [("u", "f4")]))
     for message in both(tmp_path, (tmp_path / "f.npy").read_bytes()):
-        assert "plain array" in message
+        assert "of the type |V4, but a flow is of float16, float32" in message
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (3, 2), (2, 4, 5), (3, 4, 3), (1, 3, 4, 2)])
@@ -116,6 +116,11 @@ def test_other_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
     np.save(tmp_path / "f.npy", np.zeros(shape, np.float32))
     for message in both(tmp_path, (tmp_path / "f.npy").read_bytes()):
         assert f"has the shape {shape}, but" in message
+
+
+def test_negative_sizes(tmp_path: Path) -> None:
+    for message in both(tmp_path, npy(GOOD.replace("1, 2", "-1, -2", 1))):
+        assert "impossible size" in message
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 2), (3, 0, 2)])
@@ -167,7 +172,7 @@ def test_bad_starts(tmp_path: Path) -> None:
     for message in both(tmp_path, b"\x93NUMPY\2\0\xff\xff\xff\xff{"):
         assert "header" in message
     for message in both(tmp_path, npy(GOOD + " " * 5000, version=2)):
-        assert "far too long" in message
+        assert "longer than 4096 bytes" in message
 
 
 def test_huge_sizes_are_refused_before_allocating(tmp_path: Path) -> None:
@@ -175,7 +180,7 @@ def test_huge_sizes_are_refused_before_allocating(tmp_path: Path) -> None:
         for message in both(tmp_path, npy(GOOD.replace("1, 2", sizes, 1))):
             assert words in message
     for message in both(tmp_path, npy(GOOD.replace("1, 2", "9" * 40 + ", 2", 1))):
-        assert "shape" in message
+        assert "more than" in message
 
 
 def test_wrong_length(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_images_of_several_sizes() -> None:
 
 
 def test_missing_data_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="missing: is not a folder"):
+    with pytest.raises(FileError, match="missing: does not exist"):
         TrainingPairs(folder_config(tmp_path / "missing"))
     with pytest.raises(FileError, match="holds no image pairs"):
         TrainingPairs(folder_config(tmp_path))

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import time
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import tyro
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
 from rich.console import Console
 from rich.table import Table
 
 from hamflow import crf
 from hamflow._runtime import get_isa, get_num_threads
-from hamflow.datasets import Scene, demo_scene
+from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.descriptors import pair_bits
-from hamflow.errors import FileError
 from hamflow.estimator import Estimator
 from hamflow.flow import endpoint_error, flow_to_color
 from hamflow.io import write_flow, write_image
+from hamflow.io._atomic import make_folder
 from hamflow.matching import min_projection
 from hamflow.result import FlowResult
+from hamflow.visualize import add_wheel, error_map
 from hamflow.window import Window
 
 
 def demo(
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("out"), seed: int = 0
 ) -> None:
-    """Render a scene with known motion, match it, say how good the flow is, draw it.
+    """Render a scene with known motion, estimate its flow, and show how good the result is.
 
     Parameters
     ----------
@@ -38,12 +41,7 @@ def demo(
         Another number, another scene.
     """
     console = Console(soft_wrap=True, markup=False)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as trouble:
-        raise FileError(
-            f"{output}: cannot be made a folder ({trouble.strerror}); choose another with -o."
-        ) from trouble
+    make_folder(output)
     scene = demo_scene(seed=seed)
     height, width = scene.flow.shape[:2]
     window = Window.of(96)
@@ -65,9 +63,9 @@ def demo(
         f"64-bit descriptors in {described - start:.3f} s; local model (winner takes all over "
         f"{window.du}×{window.dv} displacements, {entries / 1e9:.2f} G matching costs) in "
         f"{matched - described:.3f} s on {get_num_threads()} threads, level {get_isa()}.\n"
-        f"Joint model in {solved - matched:.3f} s: energy {joint.energy:.0f}, and none is below "
-        f"{joint.bound:.0f} (duality gap {joint.gap:.2%}).\n"
-        f"The preset 'balanced' (learned descriptors, both directions, refinement) in "
+        f"Joint model in {solved - matched:.3f} s: energy {joint.energy:.0f}; no labeling has one "
+        f"below {joint.bound:.0f} (duality gap {joint.gap:.2%}).\n"
+        f"The preset 'balanced' (learned descriptors, bidirectional, refined) in "
         f"{estimated - solved:.3f} s.",
         highlight=False,
     )
@@ -81,14 +79,14 @@ def demo(
     files = {
         "frame1.png": scene.image0,
         "frame2.png": scene.image1,
-        "demo.png": _sheet(scene, result),
+        "demo.png": np.asarray(_sheet(scene, result)),
     }
     for name, image in files.items():
         write_image(output / name, image)
     write_flow(output / "flow.flo", result.flow)
     console.print(
-        f"Wrote {output}/flow.flo, the frames, and {output}/demo.png (the frames; truth and "
-        "estimate; error and confidence).",
+        f"Wrote {output}/flow.flo, the frames, and {output}/demo.png (the frames, the true and the "
+        "estimated flow, its errors and its confidence).",
         highlight=False,
     )
 
@@ -99,17 +97,38 @@ def _summary(error: NDArray[np.float32]) -> tuple[str, str, str]:
     return f"{error.mean():.2f} px", f"{np.median(error):.2f} px", f"{(error < 1.5).mean():.1%}"
 
 
-def _sheet(scene: Scene, result: FlowResult) -> NDArray[np.uint8]:
-    """Return both frames, truth and estimate, error (white is 8 px) and confidence: three rows."""
-    scale = float(np.linalg.norm(scene.flow, axis=2).max())
+def _sheet(scene: SyntheticScene, result: FlowResult) -> Image.Image:
+    """Return both frames, true and estimated flow, errors and confidence, with their titles."""
+    longest = float(np.linalg.norm(scene.flow, axis=2).max())
+    colors = [flow_to_color(flow, max_flow=longest) for flow in (scene.flow, result.flow)]
     assert result.confidence is not None
-    grays = endpoint_error(result.flow, scene.flow) / 8, result.confidence
-    rows = [
-        [scene.image0, scene.image1],
-        [flow_to_color(flow, max_flow=scale) for flow in (scene.flow, result.flow)],
+    confidence = np.rint(255 * result.confidence).astype(np.uint8)
+    return _grid(
         [
-            np.repeat(np.rint(255 * gray.clip(0, 1)).astype(np.uint8)[..., None], 3, axis=2)
-            for gray in grays
-        ],
-    ]
-    return np.concatenate([np.concatenate(row, axis=1) for row in rows], axis=0)
+            [("first frame", scene.image0), ("second frame", scene.image1)],
+            [
+                ("true flow", add_wheel(colors[0], f"{longest:.0f} px")),
+                ("estimated flow", colors[1]),
+            ],
+            [
+                ("error of the estimated flow", error_map(result.flow, scene.flow)),
+                ("confidence (white is sure)", np.repeat(confidence[..., None], 3, axis=2)),
+            ],
+        ]
+    )
+
+
+def _grid(rows: list[list[tuple[str, NDArray[np.uint8]]]]) -> Image.Image:
+    """Return pictures in rows, each below its title."""
+    line, gap = 24, 8
+    width = max(picture.shape[1] for row in rows for _, picture in row) + gap
+    heights = [max(picture.shape[0] for _, picture in row) + line + gap for row in rows]
+    size = (gap + width * max(len(row) for row in rows), sum(heights))
+    sheet = Image.new("RGB", size, "white")
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(15)
+    for row, top in zip(rows, accumulate(heights, initial=0), strict=False):
+        for column, (title, picture) in enumerate(row):
+            left = gap + column * width
+            draw.text((left, top + line - 4), title, "black", font, anchor="ls")
+            sheet.paste(Image.fromarray(picture), (left, top + line))
+    return sheet

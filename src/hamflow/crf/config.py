@@ -9,7 +9,7 @@ import tomllib
 from dataclasses import dataclass, fields, replace
 from typing import Literal, Self, get_args
 
-from hamflow.errors import FileError, InputError
+from hamflow.errors import FileError, InputError, file_access
 
 Minorant = Literal["sequential", "hierarchical"]
 Rounding = Literal["argmin", "icm", "chains"]
@@ -125,11 +125,9 @@ class CrfConfig:
         """
         name = os.fspath(path)
         try:
-            with open(path, "rb") as file:
+            with file_access(path), open(path, "rb") as file:
                 values = tomllib.load(file)
             return replace(self, **values)
-        except OSError as trouble:
-            raise FileError(f"{name}: cannot be read ({trouble.strerror}).") from trouble
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as trouble:
             raise FileError(f"{name}: is not TOML ({trouble}).") from trouble
         except TypeError:

@@ -5,12 +5,10 @@ The shape of ρ is a reconstruction: see `rho`.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow._check import as_image
+from hamflow._check import unit_intensities
 from hamflow._types import Labels
 from hamflow.crf.config import CrfConfig
 from hamflow.errors import InputError
@@ -34,7 +32,7 @@ def edge_weights(image: ArrayLike, alpha: float) -> tuple[Weights, Weights]:
     """
     if not alpha >= 0:
         raise InputError(f"alpha must not be negative, but is {alpha}.")
-    pixels = _unit_intensities(image)
+    pixels = unit_intensities(image)
     pixels = pixels.reshape(*pixels.shape[:2], -1)
     right, down = (np.zeros(pixels.shape[:2], np.float32) for _ in range(2))
     for weights, axis in ((right[:, :-1], 1), (down[:-1], 0)):
@@ -74,19 +72,3 @@ def pairwise_energy(
             difference += rho_values[np.minimum(steps, last)]
         total += float(np.sum(difference * weights))
     return total
-
-
-def _unit_intensities(image: ArrayLike) -> NDArray[np.float32]:
-    array: NDArray[Any] = as_image(image)
-    if array.dtype.kind == "f":
-        if not ((array >= 0) & (array <= 1)).all():
-            raise InputError(
-                "image must have values from 0 to 1 if it is of floating point; divide it by its "
-                "largest possible value."
-            )
-        return array.astype(np.float32)
-    if array.dtype not in (np.uint8, np.uint16):
-        raise InputError(
-            f"image must be of type uint8, uint16 or floating point, but is {array.dtype}."
-        )
-    return array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)

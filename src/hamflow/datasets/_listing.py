@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from hamflow.errors import FileError, InputError
+from hamflow.errors import FileError, InputError, file_access, missing_file
 
 
 class Listing:
@@ -29,8 +29,7 @@ class Listing:
     """
 
     def __init__(self, path: Path, expected: str) -> None:
-        if not os.path.isdir(path):
-            raise FileError(f"{path}: is not a folder; {expected}")
+        _check_folder(path, expected)
         self.path = path
         self._expected = expected
         self._names = frozenset(_names_in(path))
@@ -38,7 +37,7 @@ class Listing:
     def file(self, name: str) -> Path:
         """Return the path of a file, or raise a FileError that says that it is missing."""
         if name not in self._names:
-            raise FileError(f"{self.path / name}: does not exist; {self._expected}")
+            raise missing_file(self.path / name, self._expected)
         return self.path / name
 
     def find(self, name: str) -> Path | None:
@@ -98,8 +97,7 @@ def search(top: Path, expected: str, markers: Collection[str]) -> Iterator[Found
     FileError
         If the root is no folder, or one may not be listed.
     """
-    if not os.path.isdir(top):
-        raise FileError(f"{top}: is not a folder; {expected}")
+    _check_folder(top, expected)
     yield from _search(top, "", frozenset(markers), frozenset())
 
 
@@ -121,13 +119,15 @@ def _search(
 
 
 def _names_in(folder: Path) -> list[str]:
-    try:
+    with file_access(folder, "cannot be searched for image pairs"):
         return os.listdir(folder)
-    except OSError as error:
-        raise FileError(
-            f"{folder}: cannot be searched for image pairs ({error.strerror}); "
-            f"check its permissions."
-        ) from error
+
+
+def _check_folder(path: Path, expected: str) -> None:
+    if not os.path.exists(path):
+        raise missing_file(path, expected)
+    if not os.path.isdir(path):
+        raise FileError(f"{path}: is not a folder; {expected}")
 
 
 def check_choice(name: str, value: object, possible: Collection[object]) -> None:

@@ -20,7 +20,7 @@ from typing import Literal
 from hamflow.datasets._listing import Listing, check_choice
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
-from hamflow.errors import FileError
+from hamflow.errors import FileError, missing_file
 from hamflow.io._reading import open_regular
 
 _SPLIT_FILES = ("FlyingChairs_train_val.txt", "chairs_split.txt")
@@ -81,9 +81,9 @@ def _of_split(top: Listing, split: str, pairs: Iterator[FlowPair]) -> Iterator[F
     path = next((path for name in _SPLIT_FILES if (path := top.find(name)) is not None), None)
     if path is None:
         if split == "validation":
-            raise FileError(
-                f"{top.path / _SPLIT_FILES[0]}: does not exist, so it is not known which pairs are "
-                "for validation; get the file, which is published beside the data."
+            raise missing_file(
+                top.path / _SPLIT_FILES[0],
+                "get the file, which is published beside the data and says which pairs are which.",
             )
         yield from pairs
         return

@@ -18,7 +18,7 @@ from pathlib import Path
 from hamflow.datasets._listing import Found, search
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
-from hamflow.errors import FileError
+from hamflow.errors import FileError, missing_file
 
 _FRAMES = ("frame1.png", "frame2.png")
 # In this order: next to a flow.flo, a flow.png may well be its picture.
@@ -71,7 +71,7 @@ def _pair(found: Found) -> FlowPair:
     folder, name, entries = found
     for frame in _FRAMES:
         if frame not in entries:
-            raise FileError(f"{folder / frame}: does not exist; a pair needs {_NEEDED}.")
+            raise missing_file(folder / frame, f"a pair needs {_NEEDED}.")
     flow = next((flow for flow in _FLOWS if flow in entries), None)
     if flow is None:
         raise FileError(f"{folder}: holds no flow; a pair needs {_NEEDED}.")

@@ -27,7 +27,7 @@ from hamflow.datasets._disparity import read_gray_disparity, read_pfm_disparity
 from hamflow.datasets._listing import Found, check_choice, search
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
-from hamflow.errors import FileError, InputError
+from hamflow.errors import FileError, InputError, missing_file
 from hamflow.io import read_image
 
 _EXPECTED = (
@@ -151,7 +151,7 @@ def _pair(found: Found, scale: float | None) -> StereoPair:
     style = next((s for s in styles if not entries.isdisjoint(s.disparities)), styles[0])
     left, right = style.images
     if right not in entries:
-        raise FileError(f"{path / right}: does not exist; {_EXPECTED}")
+        raise missing_file(path / right, _EXPECTED)
     disparity = next((path / file for file in style.disparities if file in entries), None)
     has_mask = style is _STYLES[0] and "mask0nocc.png" in entries
     return StereoPair(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import os
 from collections.abc import Iterable
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from hamflow import datasets
 from hamflow.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,19 +31,19 @@ PairDatasetName = Literal[
 ]
 DatasetName = Literal[PairDatasetName, "synthetic"]
 
-# Module in this package, and class.
-_HOMES = {
-    "chairs": ("chairs", "FlyingChairsDataset"),
-    "folder": ("folder", "FolderDataset"),
-    "hd1k": ("hd1k", "Hd1kDataset"),
-    "kitti2012": ("kitti", "Kitti2012Dataset"),
-    "kitti2015": ("kitti", "Kitti2015Dataset"),
-    "middlebury": ("middlebury", "MiddleburyDataset"),
-    "middlebury-stereo": ("middlebury_stereo", "MiddleburyStereoDataset"),
-    "sintel": ("sintel", "SintelDataset"),
-    "spring": ("spring", "SpringDataset"),
-    "synthetic": ("synthetic", "SyntheticDataset"),
-    "things": ("things", "FlyingThingsDataset"),
+# The public class of each in this package.
+_CLASSES = {
+    "chairs": "FlyingChairsDataset",
+    "folder": "FolderDataset",
+    "hd1k": "Hd1kDataset",
+    "kitti2012": "Kitti2012Dataset",
+    "kitti2015": "Kitti2015Dataset",
+    "middlebury": "MiddleburyDataset",
+    "middlebury-stereo": "MiddleburyStereoDataset",
+    "sintel": "SintelDataset",
+    "spring": "SpringDataset",
+    "synthetic": "SyntheticDataset",
+    "things": "FlyingThingsDataset",
 }
 
 
@@ -131,7 +131,6 @@ def dataset_options(name: str) -> list[str]:
 
 
 def _class_of(name: str) -> Any:
-    if name not in get_args(DatasetName):
-        raise InputError(f"There is no data set {name!r}; known are {', '.join(sorted(_HOMES))}.")
-    module, kind = _HOMES[name]
-    return getattr(importlib.import_module(f"hamflow.datasets.{module}"), kind)
+    if name not in _CLASSES:
+        raise InputError(f"There is no data set {name!r}; known are {', '.join(_CLASSES)}.")
+    return getattr(datasets, _CLASSES[name])

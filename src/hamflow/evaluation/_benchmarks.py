@@ -161,11 +161,8 @@ def digest(path: Path) -> str:
     FileError
         If it cannot be read.
     """
-    try:
-        with open_regular(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror}); check the disk.") from error
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def pack(path: Path, files: Mapping[str, Path]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hamflow.datasets import FlowPair
 from hamflow.datasets.synthetic import SyntheticDataset
-from hamflow.errors import FileError
+from hamflow.errors import file_access
 
 _HEAD = 4096  # bytes of a file that are looked at, besides its size
 _PATHS = ("image0_path", "image1_path", "flow_path", "noc_path", "occluded_path", "invalid_path")
@@ -65,8 +65,5 @@ def _stored(pair: Any) -> Iterator[bytes]:
 
 
 def _beginning(path: Path) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return str(path.stat().st_size).encode() + file.read(_HEAD)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror}).") from error
+    with file_access(path), open(path, "rb") as file:
+        return str(path.stat().st_size).encode() + file.read(_HEAD)

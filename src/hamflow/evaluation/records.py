@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hamflow.errors import FileError
+from hamflow.errors import FileError, file_access
 from hamflow.evaluation.metrics import FlowMetrics, PooledMetrics, pool
 from hamflow.io._atomic import atomic_write
 
@@ -194,10 +194,11 @@ def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         If it cannot be read, or is not a table.
     """
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        with (
+            file_access(path),
+            open(path, encoding="utf-8", errors="surrogateescape", newline="") as file,
+        ):
             rows = list(csv.DictReader(file, strict=True))
-    except OSError as error:
-        raise FileError(f"{os.fspath(path)}: cannot be read ({error.strerror}).") from error
     except csv.Error as error:
         raise FileError(f"{os.fspath(path)}: is not a table (CSV).") from error
     if not rows or any(None in row or None in row.values() for row in rows):

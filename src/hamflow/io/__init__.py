@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import PurePath
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow.errors import FileError
 from hamflow.io._atomic import check_writable
+from hamflow.io._reading import by_suffix
 from hamflow.io.flo import read_flo, write_flo
 from hamflow.io.flo5 import read_flo5, require_h5py, write_flo5
 from hamflow.io.images import read_image, write_image
@@ -55,7 +54,7 @@ def read_flow(path: _Path) -> NDArray[np.float32]:
     Returns
     -------
     flow : (H, W, 2) float32
-        u to the right and v down, NaN where unknown.
+        u to the right and v down; both are NaN where the file marks either as unknown.
 
     Raises
     ------
@@ -76,7 +75,7 @@ def write_flow(path: _Path, flow: ArrayLike) -> None:
         ``flo5``), ``.npy``, or ``.npz`` (compressed, as an array called ``flow``). An existing one
         is replaced.
     flow : (H, W, 2) array_like
-        u to the right and v down, NaN where unknown.
+        u to the right and v down. A pixel with NaN in either component is written as unknown.
 
     Raises
     ------
@@ -97,11 +96,4 @@ def check_flow_path(path: _Path) -> None:
 
 
 def _flow_format(path: _Path) -> _FlowFormat:
-    suffix = PurePath(path).suffix
-    try:
-        return _FLOW_FORMATS[suffix.lower()]
-    except KeyError:
-        raise FileError(
-            f"{os.fspath(path)}: a flow file cannot have the suffix {suffix!r}; "
-            f"use one of: {', '.join(_FLOW_FORMATS)}."
-        ) from None
+    return by_suffix(path, _FLOW_FORMATS, "a flow file")

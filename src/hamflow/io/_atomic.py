@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from hamflow.errors import FileError
+from hamflow.errors import FileAccessError, FileError, MissingFileError, file_access
 
 _FULL = {errno.ENOSPC, errno.EDQUOT} if hasattr(errno, "EDQUOT") else {errno.ENOSPC}
 
@@ -56,9 +56,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(temporary)
         # A failed write carries no file name; an error about some other file is the caller's.
-        if isinstance(error, OSError) and error.filename in (None, str(temporary), temporary):
-            raise FileError(f"{os.fspath(path)}: {_reason(error, target)}") from error
-        raise
+        if not isinstance(error, OSError) or isinstance(error, FileError):
+            raise
+        if error.filename not in (None, str(temporary), temporary):
+            raise
+        message = f"{os.fspath(path)}: {_reason(error, target)}"
+        raise FileAccessError(message, path, error.errno) from error
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -71,10 +74,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """
     target, _ = _resolve(path)
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise FileError(
-            f"{os.fspath(path)}: cannot be written because the directory {target.parent} does not "
-            "permit it; choose another."
-        )
+        message = f"{os.fspath(path)}: {_forbidden(target)}"
+        raise FileAccessError(message, path, errno.EACCES)
 
 
 def make_folder(folder: str | os.PathLike[str]) -> None:
@@ -85,12 +86,8 @@ def make_folder(folder: str | os.PathLike[str]) -> None:
     FileError
         If that is not possible.
     """
-    try:
+    with file_access(folder, "cannot be made a folder", "choose another."):
         os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"{os.fspath(folder)}: cannot be made a folder ({error.strerror}); choose another."
-        ) from error
 
 
 def _resolve(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
@@ -102,20 +99,23 @@ def _resolve(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
         status = os.stat(name)
     except FileNotFoundError:
         if not target.parent.is_dir():
-            raise FileError(
+            raise MissingFileError(
                 f"{name}: cannot be written because the directory {target.parent} does not "
-                f"exist; create it first."
+                f"exist; create it first.",
+                name,
             ) from None
         return target, None
     except (OSError, ValueError) as error:
-        raise FileError(f"{name}: cannot be written ({error}); choose another path.") from error
+        message = f"{name}: cannot be written ({error}); choose another path."
+        raise FileAccessError(message, name, getattr(error, "errno", None)) from error
     if stat.S_ISDIR(status.st_mode):
         raise FileError(f"{name}: is a directory; give the path of a file to write.")
     if not stat.S_ISREG(status.st_mode):
         # Renaming onto a device or a pipe would replace it by an ordinary file.
         raise FileError(f"{name}: is not a regular file; give the path of a file to write.")
     if not os.access(target, os.W_OK):
-        raise FileError(f"{name}: is write-protected; change its permissions or choose another.")
+        message = f"{name}: is write-protected; change its permissions or choose another."
+        raise FileAccessError(message, name, errno.EACCES)
     return target, stat.S_IMODE(status.st_mode) & 0o777
 
 
@@ -123,8 +123,12 @@ def _reason(error: OSError, target: Path) -> str:
     if error.errno in _FULL:
         return "cannot be written because the disk is full; free some space and try again."
     if isinstance(error, PermissionError):
-        return (
-            f"cannot be written because the directory {target.parent} does not permit it; "
-            f"choose another."
-        )
+        return _forbidden(target)
     return f"cannot be written ({error.strerror or error}); choose another path."
+
+
+def _forbidden(target: Path) -> str:
+    return (
+        f"cannot be written because the directory {target.parent} does not permit it; choose "
+        "another."
+    )

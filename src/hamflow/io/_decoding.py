@@ -18,7 +18,7 @@ import numpy as np
 
 from hamflow.errors import FileError
 from hamflow.io._frames import Frames, Pass, Pixels, file_identity
-from hamflow.io._reading import MAX_PIXELS, check_size, open_regular, reason
+from hamflow.io._reading import MAX_PIXELS, check_size, open_regular, reason, require
 
 _READABLE = (
     "asf,avi,flv,gif,h264,hevc,ivf,m4v,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpeg,mpegts,mxf,ogg,"
@@ -28,14 +28,7 @@ _READABLE = (
 
 def require_av(path: str | os.PathLike[str]) -> Any:
     """Return the package av, or raise a FileError that says how to get it."""
-    try:
-        import av  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise FileError(
-            f"{os.fspath(path)}: is to be a video file, which needs the package av: "
-            "pip install 'hamflow[video]'."
-        ) from None
-    return av
+    return require(path, "av", "video")
 
 
 class Video(Frames):
@@ -65,7 +58,8 @@ class Video(Frames):
 
 class _VideoPass(Pass):
     def __init__(self, name: str) -> None:
-        open_regular(name).close()
+        with open_regular(name):
+            pass  # says in Hamflow's words what is wrong with the path
         self._av = av = require_av(name)
         self._name = name
         try:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.errors import FileError
-from hamflow.io._reading import check_size, open_regular
+from hamflow.io._reading import check_length, check_size, open_regular
 
 # More than any program writes; what is longer is no header.
 _LONGEST_HEADER = 128
@@ -49,12 +49,8 @@ def read_float_map(path: str | os.PathLike[str], channels: int) -> tuple[NDArray
     FileError
         If the file is missing, is no such file, or is shorter or longer than it should be.
     """
-    name = os.fspath(path)
-    try:
-        with open_regular(path) as file:
-            return _read(name, file, channels)
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read ({error.strerror}); check the disk.") from error
+    with open_regular(path) as file:
+        return _read(os.fspath(path), file, channels)
 
 
 def _read(name: str, file: BufferedReader, channels: int) -> tuple[NDArray[np.float32], str]:
@@ -69,13 +65,7 @@ def _read(name: str, file: BufferedReader, channels: int) -> tuple[NDArray[np.fl
         )
     width, height = int(header[1]), int(header[2])
     check_size(name, width, height)
-    expected = header.end() + 4 * channels * width * height
-    if size != expected:
-        trouble = "truncated" if size < expected else "too long"
-        raise FileError(
-            f"{name}: is {trouble}: {width} × {height} pixels take {expected} bytes, "
-            f"but the file has {size}; get it again."
-        )
+    check_length(name, width, height, header.end() + 4 * channels * width * height, size)
     file.seek(header.end())
     order = "<" if header[3].startswith(b"-") else ">"
     pixels = np.empty((height, width, channels), np.dtype(f"{order}f4"))

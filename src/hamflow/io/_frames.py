@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.errors import FileError, InputError
+from hamflow.errors import FileError, InputError, file_access
 from hamflow.io.images import read_image
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
@@ -186,13 +186,8 @@ class Folder(Frames):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = os.fspath(path)
-        try:
-            with os.scandir(path) as entries:
-                found = [entry.name for entry in entries if entry.is_file()]
-        except OSError as error:
-            raise FileError(
-                f"{self.name}: cannot be listed ({error.strerror}); check its permissions."
-            ) from error
+        with file_access(path, "cannot be listed"), os.scandir(path) as entries:
+            found = [entry.name for entry in entries if entry.is_file()]
         names = (n for n in found if PurePath(n).suffix.lower() in IMAGE_SUFFIXES)
         self._files = sorted((n for n in names if not n.startswith(".")), key=natural_key)
         if not self._files:
@@ -239,7 +234,7 @@ class FolderPass(Pass):
             return read_image(path)
         except FileError as error:
             sentence = str(error).removeprefix(f"{path}: ")
-            raise FileError(f"{path}: frame {number}: {sentence}") from error
+            raise type(error)(f"{path}: frame {number}: {sentence}") from error
 
     def close(self) -> None:
         """Nothing stays open."""

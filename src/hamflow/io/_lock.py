@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
-from hamflow.errors import FileError
+from hamflow.errors import FileError, file_access
 
 try:
     import fcntl
@@ -61,13 +61,8 @@ def _lock_of(path: str | os.PathLike[str]) -> Path:
 def _take(path: str | os.PathLike[str], lock: Path, what: str) -> int:
     """Return the open file that holds the lock."""
     while True:
-        try:
+        with file_access(path, "cannot be locked against other runs", "choose another place."):
             number = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise FileError(
-                f"{os.fspath(path)}: cannot be locked against other runs ({error.strerror}); "
-                "choose another place."
-            ) from error
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):

@@ -16,6 +16,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow import _native
 from hamflow.errors import FileError
 from hamflow.io._reading import check_size
 
@@ -130,7 +131,7 @@ def _chunks(file: BufferedReader) -> Iterator[tuple[bytes, bytes]]:
         yield kind, data
 
 
-def _inflate(chunks: Iterator[tuple[bytes, bytes]], length: int) -> tuple[bytes, bytes]:
+def _inflate(chunks: Iterator[tuple[bytes, bytes]], length: int) -> tuple[bytearray, bytes]:
     """Decompress the pixels, which must be `length` bytes, and pick up the EXIF block."""
     inflater = zlib.decompressobj()
     pixels = bytearray()
@@ -147,7 +148,7 @@ def _inflate(chunks: Iterator[tuple[bytes, bytes]], length: int) -> tuple[bytes,
             raise _Damage(f"it has an unknown critical chunk {kind.decode('ascii', 'replace')}")
     if len(pixels) < length or not inflater.eof:
         raise _Damage("it has fewer pixels than its header announces")
-    return bytes(pixels), exif
+    return pixels, exif
 
 
 def _unfilter(lines: NDArray[np.uint8], columns: int, depth: int) -> NDArray[np.uint8]:
@@ -165,42 +166,10 @@ def _unfilter(lines: NDArray[np.uint8], columns: int, depth: int) -> NDArray[np.
     pixels : (rows, columns, depth) uint8
         The plain bytes.
     """
-    rows = len(lines)
-    filters = lines[:, 0].astype(np.intp)
-    if filters.max() > 4:
+    pixels = np.empty((len(lines), columns * depth), np.uint8)
+    if not _native.png_unfilter(lines, depth, pixels):
         raise _Damage("it has a line with an undefined filter")
-    # Pixels outside the picture count as zero: a row above and a column to the left of it.
-    padded = np.zeros((rows + 1, columns + 1, depth), np.uint8)
-    padded[1:, 1:] = lines[:, 1:].reshape(rows, columns, depth)
-    flat = padded.reshape(-1, depth)
-    # A pixel depends on its left, upper and upper left neighbors, so all pixels of a diagonal
-    # x + y = const can be done at once. One row down and one pixel to the left is `columns` on.
-    for diagonal in range(rows + columns - 1):
-        top = max(0, diagonal - columns + 1)
-        bottom = min(rows, diagonal + 1)
-        first = (top + 1) * (columns + 1) + (diagonal - top) + 1
-        stop = first + (bottom - top - 1) * columns + 1
-        left, up, corner = (
-            flat[first - back : stop - back : columns].astype(np.int16)
-            for back in (1, columns + 1, columns + 2)
-        )
-        prediction = np.choose(
-            filters[top:bottom, None],
-            (np.int16(0), left, up, (left + up) >> 1, _paeth(left, up, corner)),
-        )
-        flat[first:stop:columns] += prediction.astype(np.uint8)
-    return np.ascontiguousarray(padded[1:, 1:])
-
-
-def _paeth(
-    left: NDArray[np.int16], up: NDArray[np.int16], corner: NDArray[np.int16]
-) -> NDArray[np.int16]:
-    """Return whichever neighbor is nearest to left + up - corner; ties in this order."""
-    to_left = np.abs(up - corner)
-    to_up = np.abs(left - corner)
-    to_corner = np.abs(left + up - 2 * corner)
-    up_or_corner = np.where(to_up <= to_corner, up, corner)
-    return np.where((to_left <= to_up) & (to_left <= to_corner), left, up_or_corner)
+    return pixels.reshape(len(lines), columns, depth)
 
 
 def write_png16(file: BinaryIO, samples: NDArray[np.uint16]) -> None:

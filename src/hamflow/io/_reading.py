@@ -1,42 +1,47 @@
-"""What the readers share: opening a file safely, and how large a picture may be."""
+"""What the readers share: opening a file safely, sizes, suffixes and extras."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BufferedReader
+from pathlib import PurePath
+from typing import Any, TypeVar
 
-from hamflow.errors import FileError
+from hamflow.errors import FileError, file_access
+
+T = TypeVar("T")
 
 MAX_PIXELS = 2**27
 """Files that announce more pixels are refused before anything is allocated (16384 × 8192)."""
 
 
-def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
-    """Open an existing regular file for reading.
+@contextmanager
+def open_regular(path: str | os.PathLike[str]) -> Iterator[BufferedReader]:
+    """Open an existing regular file for reading while the block runs.
 
     Raises
     ------
     FileError
-        If there is no such file, or it is a directory, a pipe or a device, or not readable.
+        If there is no such file, or it is a directory, a pipe or a device, or not readable; also
+        if the operating system fails to read it in the block.
     """
     name = os.fspath(path)
-    try:
-        # Asked before opening, because opening a pipe that nobody writes to would wait for ever.
-        mode = os.stat(name).st_mode
+    with file_access(path):
+        try:
+            # Asked before opening, because opening a pipe that nobody writes to waits for ever.
+            mode = os.stat(name).st_mode
+        except ValueError as error:  # a NUL character in the path
+            raise FileError(f"{name}: cannot be opened ({error}); check the path.") from error
         if stat.S_ISDIR(mode):
             raise FileError(f"{name}: is a directory; give the path of a file.")
         if not stat.S_ISREG(mode):
             raise FileError(f"{name}: is not a regular file; save its content to one first.")
-        return open(name, "rb")
-    except FileNotFoundError:
-        raise FileError(f"{name}: does not exist; check the path.") from None
-    except PermissionError:
-        raise FileError(f"{name}: may not be read; check its permissions.") from None
-    except FileError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
-        raise FileError(f"{name}: cannot be opened ({error}); check the path.") from error
+        with open(name, "rb") as file:
+            yield file
 
 
 def check_size(path: str | os.PathLike[str], width: int, height: int) -> None:
@@ -58,6 +63,52 @@ def check_size(path: str | os.PathLike[str], width: int, height: int) -> None:
             f"{name}: its header announces {width} × {height} pixels, more than the "
             f"{MAX_PIXELS} that Hamflow reads; use a smaller picture."
         )
+
+
+def check_length(
+    path: str | os.PathLike[str], width: int, height: int, expected: int, size: int
+) -> None:
+    """Refuse files that are shorter or longer than their pixels take.
+
+    Raises
+    ------
+    FileError
+        If `size` is not the number of bytes that is expected.
+    """
+    if size != expected:
+        trouble = "truncated" if size < expected else "too long"
+        raise FileError(
+            f"{os.fspath(path)}: is {trouble}: {width} × {height} pixels take {expected} bytes, "
+            f"but the file has {size}; get it again."
+        )
+
+
+def by_suffix(path: str | os.PathLike[str], known: Mapping[str, T], what: str) -> T:
+    """Return what a table has for the suffix of a file's name; upper case counts as well.
+
+    Raises
+    ------
+    FileError
+        If it has nothing for it; `what` is what the message calls such files.
+    """
+    suffix = PurePath(path).suffix
+    if suffix.lower() not in known:
+        raise FileError(
+            f"{os.fspath(path)}: {what} cannot have the suffix {suffix!r}; use one of: "
+            f"{', '.join(known)}."
+        )
+    return known[suffix.lower()]
+
+
+def require(path: str | os.PathLike[str], package: str, extra: str) -> Any:
+    """Return a package that a kind of files needs, or raise a FileError that says how to get it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise FileError(
+            f"{os.fspath(path)}: files of this kind need the package {package}: "
+            f"pip install 'hamflow[{extra}]'."
+        ) from None
 
 
 def reason(error: Exception) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
-from hamflow.io._reading import check_size, open_regular
+from hamflow.io._reading import check_length, check_size, open_regular
 from hamflow.io._vectors import UNKNOWN, known_vectors, vectors_to_write
 
 _MAGIC = b"PIEH"  # the float32 202021.25
@@ -22,33 +22,14 @@ _HEADER = struct.Struct("<4sii")
 
 
 def read_flo(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """Read a flow from a ``.flo`` file.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to read.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        u to the right and v down; both are NaN where the file marks either as unknown.
-
-    Raises
-    ------
-    FileError
-        If the file is missing, is no ``.flo`` file, or is shorter or longer than it should be.
-    """
+    """Read a ``.flo`` file as `hamflow.read_flow` does."""
     name = os.fspath(path)
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            width, height = _parse_header(name, file.read(_HEADER.size), size)
-            flow = np.empty((height, width, 2), np.dtype("<f4"))
-            if file.readinto(flow.data.cast("B")) != flow.nbytes:
-                raise FileError(f"{name}: became shorter while it was read; try again.")
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read ({error.strerror}); check the disk.") from error
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        width, height = _parse_header(name, file.read(_HEADER.size), size)
+        flow = np.empty((height, width, 2), np.dtype("<f4"))
+        if file.readinto(flow.data.cast("B")) != flow.nbytes:
+            raise FileError(f"{name}: became shorter while it was read; try again.")
     return known_vectors(flow)
 
 
@@ -61,34 +42,12 @@ def _parse_header(name: str, header: bytes, size: int) -> tuple[int, int]:
         raise FileError(f"{name}: ends within its header; the file is truncated, get it again.")
     _, width, height = _HEADER.unpack(header)
     check_size(name, width, height)
-    expected = _HEADER.size + 8 * width * height
-    if size != expected:
-        trouble = "truncated" if size < expected else "too long"
-        raise FileError(
-            f"{name}: is {trouble}: {width} × {height} pixels take {expected} bytes, "
-            f"but the file has {size}; get it again."
-        )
+    check_length(name, width, height, _HEADER.size + 8 * width * height, size)
     return width, height
 
 
 def write_flo(path: str | os.PathLike[str], flow: ArrayLike) -> None:
-    """Write a flow to a ``.flo`` file, atomically.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to write; an existing one is replaced.
-    flow : (H, W, 2) array_like
-        u and v. A pixel with NaN in either component is written as unknown.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape, too many pixels to be read back, or values that the format
-        cannot express.
-    FileError
-        If the file cannot be written.
-    """
+    """Write a ``.flo`` file as `hamflow.write_flow` does; components are at most 1e9 pixels."""
     data = vectors_to_write(flow, ".flo", UNKNOWN)
     height, width, _ = data.shape
     with atomic_write(path) as file:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
-from hamflow.io._reading import check_size, open_regular, reason
+from hamflow.io._reading import check_size, open_regular, reason, require
 from hamflow.io._vectors import known_vectors, vectors_to_write
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -30,24 +30,7 @@ _SMALL = 2**24  # bytes that a chunk may take, whatever the dataset takes
 
 
 def read_flo5(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """Read a flow from a ``.flo5`` file.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to read.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        u to the right and v down; both are NaN where the file has NaN or more than 1e9 in either.
-
-    Raises
-    ------
-    FileError
-        If the file is missing or damaged, is no HDF5 file, or holds no such dataset; or if h5py is
-        not installed.
-    """
+    """Read a ``.flo5`` file as `hamflow.read_flow` does."""
     name = os.fspath(path)
     h5py = require_h5py(path)
     with open_regular(path) as file:
@@ -75,14 +58,7 @@ def read_flo5(path: str | os.PathLike[str]) -> NDArray[np.float32]:
 
 def require_h5py(path: str | os.PathLike[str]) -> Any:
     """Return the package h5py, or raise a FileError that says how to get it."""
-    try:
-        import h5py  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise FileError(
-            f"{os.fspath(path)}: is an HDF5 file by its name, which needs the package h5py: "
-            "pip install 'hamflow[flo5]'."
-        ) from None
-    return h5py
+    return require(path, "h5py", "flo5")
 
 
 def _find_dataset(name: str, container: Any, h5py: Any) -> Any:
@@ -146,22 +122,7 @@ def _is_complete(dataset: Any, file_size: int) -> bool:
 
 
 def write_flo5(path: str | os.PathLike[str], flow: ArrayLike) -> None:
-    """Write a flow to a ``.flo5`` file, atomically: float32, compressed as Spring's own.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to write; an existing one is replaced.
-    flow : (H, W, 2) array_like
-        u and v. A pixel with NaN in either component gets NaN in both.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape, too many pixels to be read back, or values beyond 1e9.
-    FileError
-        If the file cannot be written, or h5py is not installed.
-    """
+    """Write a ``.flo5`` file of float32, compressed as Spring's own are."""
     h5py = require_h5py(path)
     data = vectors_to_write(flow, ".flo5", np.nan)
     encoded = io.BytesIO()

@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from hamflow._check import as_image
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io._png16 import is_png16, read_png16
-from hamflow.io._reading import MAX_PIXELS, check_size, open_regular
+from hamflow.io._reading import MAX_PIXELS, by_suffix, check_size, open_regular
 
 _Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
@@ -181,11 +180,4 @@ def check_image_path(path: str | os.PathLike[str]) -> None:
 
 
 def _format_of(path: str | os.PathLike[str]) -> str:
-    suffix = PurePath(path).suffix
-    try:
-        return _WRITABLE[suffix.lower()]
-    except KeyError:
-        raise FileError(
-            f"{os.fspath(path)}: an image file cannot have the suffix {suffix!r}; "
-            f"use one of: {', '.join(_WRITABLE)}."
-        ) from None
+    return by_suffix(path, _WRITABLE, "an image file")

@@ -25,31 +25,12 @@ _LARGEST = 2**16 - 1
 
 
 def read_kitti_flow(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """Read a flow from a PNG file in KITTI's encoding.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to read.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        u to the right and v down; both are NaN where the file marks them as unknown.
-
-    Raises
-    ------
-    FileError
-        If the file is missing or damaged, or is no PNG file with 16-bit RGB.
-    """
+    """Read a PNG file in KITTI's encoding as `hamflow.read_flow` does."""
     name = os.fspath(path)
-    try:
-        with open_regular(path) as file:
-            if not is_png16(file.read(25)):
-                raise _not_kitti(name)
-            samples = read_png16(name, file).samples
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read ({error.strerror}); check the disk.") from error
+    with open_regular(path) as file:
+        if not is_png16(file.read(25)):
+            raise _not_kitti(name)
+        samples = read_png16(name, file).samples
     if samples.shape[2] != 3:
         raise _not_kitti(name)
     flow = samples[:, :, :2].astype(np.float32)
@@ -67,23 +48,9 @@ def _not_kitti(name: str) -> FileError:
 
 
 def write_kitti_flow(path: str | os.PathLike[str], flow: ArrayLike) -> None:
-    """Write a flow to a PNG file in KITTI's encoding, atomically.
+    """Write a PNG file in KITTI's encoding as `hamflow.write_flow` does.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to write; an existing one is replaced.
-    flow : (H, W, 2) array_like
-        u and v, which are rounded to 1/64 pixel. A pixel with NaN in either component is written
-        as unknown.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape, too many pixels to be read back, or values that the format
-        cannot express.
-    FileError
-        If the file cannot be written.
+    The components are rounded to 1/64 pixel and must be in -512 to 511.98 pixels.
     """
     vectors = as_flow(flow)
     if vectors.shape[0] * vectors.shape[1] > MAX_PIXELS:

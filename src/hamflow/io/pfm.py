@@ -20,23 +20,9 @@ from hamflow.io._vectors import UNKNOWN, known_vectors, vectors_to_write
 
 
 def read_pfm(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """Read a flow from a ``.pfm`` file.
+    """Read a ``.pfm`` file of three channels as `hamflow.read_flow` does.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to read. Its third channel is not looked at.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        u to the right and v down; both are NaN where the file has NaN or more than 1e9 in either.
-
-    Raises
-    ------
-    FileError
-        If the file is missing, is no ``.pfm`` file with three channels, is shorter or longer than
-        it should be, or has a scale other than 1 and -1.
+    The third channel is not looked at. Only files with a scale of 1 or -1 are read.
     """
     pixels, scale = read_float_map(path, channels=3)
     # Some programs multiply by another scale, some divide, and most ignore it.
@@ -56,22 +42,7 @@ def _number(text: str) -> float:
 
 
 def write_pfm(path: str | os.PathLike[str], flow: ArrayLike) -> None:
-    """Write a flow to a ``.pfm`` file, atomically: little endian, and 0 as the third channel.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to write; an existing one is replaced.
-    flow : (H, W, 2) array_like
-        u and v. A pixel with NaN in either component is written as 1e10.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape, too many pixels to be read back, or values beyond 1e9.
-    FileError
-        If the file cannot be written.
-    """
+    """Write a little-endian ``.pfm`` file, with 0 as the third channel."""
     data = vectors_to_write(flow, ".pfm", UNKNOWN)
     height, width, _ = data.shape
     pixels = np.zeros((height, width, 3), data.dtype)

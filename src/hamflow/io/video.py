@@ -9,7 +9,6 @@ import math
 import os
 from contextlib import ExitStack, suppress
 from fractions import Fraction
-from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,6 +20,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io._decoding import Video, av_reason, require_av
 from hamflow.io._frames import Folder, FrameImage, FrameReader, Frames
+from hamflow.io._reading import by_suffix
 
 __all__ = ["FrameImage", "FrameReader", "Frames", "VideoWriter", "open_frames"]
 
@@ -204,18 +204,12 @@ def check_video_path(path: _Path) -> None:
 
 def _format_of(path: _Path) -> tuple[str, str]:
     """Return container and encoder."""
-    suffix = PurePath(path).suffix
-    if suffix.lower() not in _WRITABLE:
-        raise FileError(
-            f"{os.fspath(path)}: a video file cannot have the suffix {suffix!r}; "
-            f"use one of: {', '.join(_WRITABLE)}."
-        )
-    container, codecs = _WRITABLE[suffix.lower()]
+    container, codecs = by_suffix(path, _WRITABLE, "a video file")
     av = require_av(path)
     for codec in codecs:
         with suppress(ValueError):  # an unknown one
             av.codec.Codec(codec, "w")
             return container, codec
     raise FileError(
-        f"{os.fspath(path)}: this FFmpeg cannot encode {suffix} files; use another format."
+        f"{os.fspath(path)}: this FFmpeg cannot encode {container} files; use another format."
     )

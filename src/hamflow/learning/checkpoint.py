@@ -12,7 +12,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from hamflow.errors import FileError
+from hamflow.errors import FileError, missing_file
 from hamflow.io._atomic import atomic_write
 from hamflow.learning.config import TrainConfig, config_of, config_values
 from hamflow.learning.network import DescriptorNetwork
@@ -121,7 +121,7 @@ def _fits(entry: Any, shape: torch.Size) -> bool:
 
 def _opened(path: Path) -> Any:
     if not os.path.isfile(path):
-        raise FileError(f"{path}: does not exist; there is nothing to resume.")
+        raise missing_file(path, "there is nothing to resume.")
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import tyro
 
+from hamflow._check import check_range
 from hamflow._tables import build, config_of_file
 from hamflow.datasets import registry
 from hamflow.datasets.synthetic import SyntheticConfig
@@ -24,6 +24,7 @@ Target = Literal["one", "spread"]
 DatasetName = registry.DatasetName
 
 _SEEDS = 2**31  # scenes to validate on have the seeds above
+_LARGEST = 1e9  # of numbers that need no limit but must be finite
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,10 @@ class AugmentConfig:
 
     def __post_init__(self) -> None:
         for name in ("photometric", "blur"):
-            _check(0 <= getattr(self, name) <= 1, name, "from 0 to 1", getattr(self, name))
+            check_range(self, name, 0, 1)
         for name in ("strength", "max_blur", "noise"):
-            _check(0 <= getattr(self, name) <= 10, name, "from 0 to 10", getattr(self, name))
-        _check(1 <= self.rescale <= 4, "rescale", "from 1 to 4", self.rescale)
+            check_range(self, name, 0, 10)
+        check_range(self, "rescale", 1, 4)
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,12 @@ class DataConfig:
             raise InputError(f"dataset must be one of {names}, not {self.dataset!r}.")
         if self.dataset != "synthetic" and self.root is None:
             raise InputError(f"The dataset {self.dataset} needs its root.")
-        _check(0 < self.subset <= 1, "subset", "above 0 and at most 1", self.subset)
-        _check(1 <= self.reduce <= 16, "reduce", "from 1 to 16", self.reduce)
-        if self.crop is not None:
-            right = len(self.crop) == 2 and min(self.crop) >= 16
-            _check(right, "crop", "a height and a width, at least 16 × 16", self.crop)
+        check_range(self, "subset", 0, 1, above=True)
+        check_range(self, "reduce", 1, 16, whole=True)
+        if self.crop is not None and (len(self.crop) != 2 or min(self.crop) < 16):
+            raise InputError(
+                f"crop must be a height and a width, at least 16 × 16, but is {self.crop}."
+            )
 
 
 @dataclass(frozen=True)
@@ -201,29 +203,22 @@ class TrainConfig:
             raise InputError(f"target must be one or spread, not {self.target!r}.")
         if self.model != "ff" and self.network.m != 64:
             raise InputError(f"{self.model} needs descriptors of m = 64, not {self.network.m}.")
-        _check(
-            2 <= self.window <= 1024 and self.window % 2 == 0,
-            "window",
-            "even, from 2 to 1024",
-            self.window,
-        )
+        check_range(self, "window", 2, 1024, whole=True)
+        if self.window % 2:
+            raise InputError(f"window must be even, but is {self.window}.")
         for name in ("steps", "batch", "validate_every"):
-            _check(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        for name in ("warmup", "seed", "workers", "threads", "validation_pairs", "balance"):
-            _check(getattr(self, name) >= 0, name, "at least 0", getattr(self, name))
-        _check(self.seed < _SEEDS, "seed", f"below {_SEEDS}", self.seed)
-        for name in ("learning_rate", "clip", "temperature", "checkpoint_minutes"):
-            _check(getattr(self, name) > 0, name, "positive", getattr(self, name))
-        for name in ("learning_rate", "temperature", "outside"):
-            right = math.isfinite(getattr(self, name))
-            _check(right, name, "finite", getattr(self, name))
+            check_range(self, name, 1, whole=True)
+        for name in ("warmup", "workers", "threads", "validation_pairs"):
+            check_range(self, name, 0, whole=True)
+        check_range(self, "seed", 0, _SEEDS - 1, whole=True)
+        check_range(self, "balance", 0)
+        for name in ("clip", "checkpoint_minutes"):
+            check_range(self, name, 0, above=True)
+        for name in ("learning_rate", "temperature"):
+            check_range(self, name, 0, _LARGEST, above=True)
+        check_range(self, "outside", -_LARGEST, _LARGEST)
         for name in ("bootstrap", "final_rate"):
-            _check(0 <= getattr(self, name) <= 1, name, "from 0 to 1", getattr(self, name))
-
-
-def _check(right: bool, name: str, expected: str, value: object) -> None:
-    if not right:
-        raise InputError(f"{name} must be {expected}, but is {value}.")
+            check_range(self, name, 0, 1)
 
 
 def read_config(path: str | os.PathLike[str]) -> TrainConfig:

@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hamflow.errors import FileError
+from hamflow.errors import FileError, file_access
 from hamflow.io._atomic import atomic_write
 from hamflow.learning.config import TrainConfig
 from hamflow.learning.validation import Validation
@@ -80,10 +80,10 @@ def read_curve(path: Path) -> list[dict[str, str]]:
         If the file is missing or is not a learning curve.
     """
     try:
-        with open(path, newline="") as file:
+        with file_access(path), open(path, newline="") as file:
             reader = csv.DictReader(file)
             rows = list(reader)
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise FileError(f"{path}: cannot be read ({error}).") from error
     if tuple(reader.fieldnames or ()) != COLUMNS:
         raise FileError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hamflow.datasets.synthetic.config import SyntheticConfig
+from hamflow.datasets.synthetic.demo import demo_scene
 from hamflow.datasets.synthetic.scene import (
     SyntheticDataset,
     SyntheticScene,
@@ -19,6 +20,7 @@ __all__ = [
     "SyntheticScene",
     "Texture",
     "TextureSet",
+    "demo_scene",
     "load_textures",
     "render_both",
     "render_scene",

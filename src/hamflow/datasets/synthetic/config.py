@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+from hamflow._check import check_range
 from hamflow.errors import InputError
 
 SMALLEST = 32
@@ -119,34 +119,23 @@ class SyntheticConfig:
 
     def __post_init__(self) -> None:
         for side in ("height", "width"):
-            self._whole(side, SMALLEST, LARGEST)
-        self._whole("min_layers", 0, 100)
-        self._whole("max_layers", self.min_layers, 100)
-        self._real("min_displacement", 0.01, math.inf)
-        self._real("max_displacement", self.min_displacement, 4096.0)
-        self._real("max_rotation", 0.0, 1.0)
-        self._real("max_zoom", 0.0, 0.5)
-        self._real("max_strain", 0.0, 0.5)
-        self._real("defocus_strength", 0.0, 20.0)
-        self._real("noise_strength", 0.0, 100.0)
+            check_range(self, side, SMALLEST, LARGEST, whole=True)
+        check_range(self, "min_layers", 0, 100, whole=True)
+        check_range(self, "max_layers", self.min_layers, 100, whole=True)
+        check_range(self, "min_displacement", 0.01, 4096)
+        check_range(self, "max_displacement", self.min_displacement, 4096)
+        check_range(self, "max_rotation", 0, 1)
+        check_range(self, "max_zoom", 0, 0.5)
+        check_range(self, "max_strain", 0, 0.5)
+        check_range(self, "defocus_strength", 0, 20)
+        check_range(self, "noise_strength", 0, 100)
         for name in _SHARES:
-            self._real(name, 0.0, 1.0)
+            check_range(self, name, 0, 1)
         if self.small_share + self.camera_share > 1:
             raise InputError(
                 "small_share and camera_share must not be more than 1 together, but are "
                 f"{self.small_share} and {self.camera_share}."
             )
-
-    def _whole(self, name: str, low: int, high: int) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise InputError(f"{name} must be a whole number from {low} to {high}, not {value!r}.")
-
-    def _real(self, name: str, low: float, high: float) -> None:
-        value = getattr(self, name)
-        # NaN fails the comparison.
-        if not isinstance(value, int | float) or not low <= value <= high:
-            raise InputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}.")
 
 
 def longest_blur(config: SyntheticConfig) -> float:

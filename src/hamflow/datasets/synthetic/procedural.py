@@ -29,11 +29,36 @@ def procedural_picture(number: int, side: int = _SIDE) -> _Picture:
         RGB.
     """
     rng = np.random.default_rng([7, number])
-    plane = _KINDS[number % len(_KINDS)](rng, side)
-    colored = _colored(rng, plane)
+    plane = list(_KINDS.values())[number % len(_KINDS)](rng, side)
+    colored = _colored(plane, _random_palette(rng))
     # Some life in large areas of one value.
     light = 1 + rng.uniform(0.05, 0.3) * (_clouds(rng, side, 4, 0.7) - 0.5)
     return np.clip(colored * light[..., None], 0, 255).astype(np.uint8)
+
+
+def painted_picture(rng: np.random.Generator, kind: str, palette: str, side: int) -> _Picture:
+    """Draw a picture of one kind in given colors, with fine grain everywhere.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of randomness.
+    kind : str
+        One of the keys of `_KINDS`.
+    palette : str
+        Hexadecimal RGB colors, as in ``"000000 ff8800 ffffff"``, which follow each other smoothly.
+    side : int
+        Height and width in pixels.
+
+    Returns
+    -------
+    picture : (side, side, 3) uint8
+        RGB.
+    """
+    colors = np.array([list(bytes.fromhex(color)) for color in palette.split()], np.float64)
+    colored = _colored(_KINDS[kind](rng, side), colors)
+    grain = 0.82 + 0.36 * _clouds(rng, side, max(2, side // 16), 0.8)
+    return np.clip(colored * grain[..., None], 0, 255).astype(np.uint8)
 
 
 def _clouds(rng: np.random.Generator, side: int, cells: int, roughness: float) -> _Plane:
@@ -165,30 +190,35 @@ def _mosaic(rng: np.random.Generator, side: int) -> _Plane:
     return _plane(plane)
 
 
-_KINDS: tuple[Callable[[np.random.Generator, int], _Plane], ...] = (
-    _cloudy,
-    _marble,
-    _bricks,
-    _grainy,
-    _cells,
-    _stripes,
-    _sky,
-    _mosaic,
-    _checks,
-    _wood,
-    _dots,
-    _scribble,
-)
+# Their order is that of the numbers of `procedural_picture`.
+_KINDS: dict[str, Callable[[np.random.Generator, int], _Plane]] = {
+    "clouds": _cloudy,
+    "marble": _marble,
+    "bricks": _bricks,
+    "grain": _grainy,
+    "pebbles": _cells,
+    "stripes": _stripes,
+    "sky": _sky,
+    "mosaic": _mosaic,
+    "checks": _checks,
+    "wood": _wood,
+    "dots": _dots,
+    "contours": _scribble,
+}
 
 
-def _colored(rng: np.random.Generator, plane: _Plane) -> NDArray[np.float32]:
-    """Look the values up in a random palette of colors that go from dark to bright."""
+def _random_palette(rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draw colors that in general go from dark to bright."""
     count = int(rng.integers(3, 6))
     brightness = np.linspace(rng.uniform(10, 70), rng.uniform(150, 250), count)
     tint = rng.uniform(0.5, 1.5, (count, 3))
     palette = np.clip(brightness[:, None] * tint, 0, 255)
     if rng.uniform() < 0.3:
         rng.shuffle(palette)
-    stops = np.linspace(0, 1, count)
+    return np.asarray(palette)
+
+
+def _colored(plane: _Plane, palette: NDArray[np.float64]) -> NDArray[np.float32]:
+    stops = np.linspace(0, 1, len(palette))
     channels = [np.interp(plane, stops, palette[:, c]) for c in range(3)]
     return np.stack(channels, axis=2).astype(np.float32)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hamflow.datasets.synthetic.compose import Canvas, composite, truth
 from hamflow.datasets.synthetic.config import SyntheticConfig
 from hamflow.datasets.synthetic.effects import draw_effects, film, to_picture
+from hamflow.datasets.synthetic.layer import Layer
 from hamflow.datasets.synthetic.stage import set_stage
 from hamflow.datasets.synthetic.textures import TextureSet, load_textures
 from hamflow.errors import InputError
@@ -108,6 +109,20 @@ _Images = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 _Truth = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32], NDArray[np.bool_]]
 
 
+def render_layers(canvas: Canvas, layers: Sequence[Layer]) -> SyntheticScene:
+    """Render layers, from back to front, without effects."""
+    return SyntheticScene(*_clean(canvas, layers), *_truth(canvas, layers))
+
+
+def _clean(canvas: Canvas, layers: Sequence[Layer]) -> _Images:
+    first, second = (to_picture(composite(canvas, layers, frame)) for frame in range(2))
+    return np.array(first), np.array(second)
+
+
+def _truth(canvas: Canvas, layers: Sequence[Layer]) -> _Truth:
+    return (*truth(canvas, layers, 0), *truth(canvas, layers, 1))
+
+
 class _Stage:
     """One scene before it is rendered."""
 
@@ -123,11 +138,10 @@ class _Stage:
         return np.random.default_rng([*self._entropy, purpose])
 
     def truth(self) -> _Truth:
-        return (*truth(self._canvas, self._layers, 0), *truth(self._canvas, self._layers, 1))
+        return _truth(self._canvas, self._layers)
 
     def clean(self) -> _Images:
-        images = [to_picture(composite(self._canvas, self._layers, frame)) for frame in range(2)]
-        return np.array(images[0]), np.array(images[1])
+        return _clean(self._canvas, self._layers)
 
     def filmed(self) -> _Images:
         effects = draw_effects(self._rng(_EFFECTS), self._config, self._layers)

@@ -101,10 +101,15 @@ class Wardrobe:
         light = np.asarray(255 * rng.uniform(darkest, 1.0, (4, 4)), np.uint8)
         shade = Image.fromarray(light).resize(picture.size, Image.Resampling.BICUBIC)
         if mask is not None and rng.uniform() < 0.5:
-            inner = mask.resize(picture.size, Image.Resampling.BOX)
-            inner = inner.filter(ImageFilter.BoxBlur(max(1, min(picture.size) // 10)))
-            shade = ImageChops.multiply(shade, inner.point(_RIM))
+            shade = ImageChops.multiply(shade, rim(mask, picture.size))
         return ImageChops.multiply(picture, Image.merge("RGB", (shade, shade, shade)))
+
+
+def rim(mask: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """Return how bright a thing with this outline is if it appears round: darker at its rim."""
+    inner = mask.resize(size, Image.Resampling.BOX)
+    inner = inner.filter(ImageFilter.BoxBlur(max(1, min(size) // 10)))
+    return inner.point(_RIM)
 
 
 _RIM = [95 + 160 * value // 255 for value in range(256)]  # how light it is, by what is covered

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from PIL import Image
 
 from hamflow.datasets.synthetic.config import SyntheticConfig, longest_blur
 from hamflow.datasets.synthetic.geometry import (
@@ -23,12 +26,14 @@ from hamflow.datasets.synthetic.shapes import Shape, draw_shape, ground
 from hamflow.datasets.synthetic.skin import Wardrobe
 from hamflow.datasets.synthetic.textures import TextureSet
 
+Dress = Callable[[tuple[float, float], tuple[int, int], Image.Image | None], Image.Image]
+
 # Texels per pixel. Above 1, because interpolation blurs differently at and between texels, which
 # would make the frames differ.
 _DENSITY = 1.5
 _STILL = 0.7  # share of backgrounds that only the camera moves
-_MARGIN = 2.0  # pixels around a shape in its texture
-_LEAST = 4.0  # pixels: narrower pieces of a layer are left out
+MARGIN = 2.0  # pixels around a shape in its texture
+LEAST = 4.0  # pixels: narrower pieces of a layer are left out
 
 
 def set_stage(
@@ -65,7 +70,7 @@ class _Stage:
     def _background(self, parallax: float) -> Layer:
         center = (self._config.width / 2, self._config.height / 2)
         motion = self._mover.draw(self._frame, center, parallax, still_share=_STILL)
-        to_local = _to_local(center, self._rng.normal(0, 0.15))
+        to_local = plane_at(center, self._rng.normal(0, 0.15))
         domain = self._shown(to_local, motion)
         return self._make(None, domain, to_local, motion, depth=1.0)
 
@@ -73,13 +78,13 @@ class _Stage:
         rng, config = self._rng, self._config
         center = (rng.uniform(-0.05, 1.05) * config.width, rng.uniform(-0.05, 1.05) * config.height)
         shape, angle = self._shape()
-        to_local = _to_local(center, angle)
+        to_local = plane_at(center, angle)
         seen = common(bounds(invert(to_local), shape.box), self._frame)
         if seen[2] - seen[0] < 1 or seen[3] - seen[1] < 1:
             return None
         motion = self._mover.draw(seen, center, parallax, still_share=config.still_share)
-        domain = common(self._shown(to_local, motion), grown(shape.box, _MARGIN))
-        if domain[2] - domain[0] < _LEAST or domain[3] - domain[1] < _LEAST:
+        domain = common(self._shown(to_local, motion), grown(shape.box, MARGIN))
+        if domain[2] - domain[0] < LEAST or domain[3] - domain[1] < LEAST:
             return None
         return self._make(shape, domain, to_local, motion, depth=depth)
 
@@ -97,35 +102,68 @@ class _Stage:
         return shape, rng.normal(0, 0.15) if upright else rng.uniform(0, 2 * np.pi)
 
     def _shown(self, to_local: Affine, motion: Motion) -> Box:
-        """Return the part of a layer's plane that one of the frames can show."""
-        affine, elastic = motion
-        first = bounds(to_local, self._frame)
-        second = bounds(compose(to_local, invert(affine)), self._frame)
         # While the shutter is open, some more comes into view.
-        blur = self._config.shutter * farthest(affine, self._frame)
-        margin = _MARGIN + 0.5 * min(blur, longest_blur(self._config))
-        return grown(united(first, second), margin + (elastic.reach if elastic else 0.0))
+        blur = self._config.shutter * farthest(motion.affine, self._frame)
+        return shown(self._frame, to_local, motion, 0.5 * min(blur, longest_blur(self._config)))
 
     def _make(
         self, shape: Shape | None, domain: Box, to_local: Affine, motion: Motion, *, depth: float
     ) -> Layer:
-        left, top = domain[:2]
-        columns = int(np.ceil((domain[2] - left) * _DENSITY))
-        rows = int(np.ceil((domain[3] - top) * _DENSITY))
-        width, height = columns / _DENSITY, rows / _DENSITY
-        box = (left, top, left + width, top + height)
-        mask = None if shape is None else shape.coverage(box, (columns, rows))
-        texels = Texels.of(self._wardrobe.dress((width, height), (columns, rows), mask))
-        if shape is not None:
-            texels.clear_border()
-        d = _DENSITY
-        # The center of the first texel is half a texel inside of the box.
-        to_texels = np.array([[d, 0.0, -d * left - 0.5], [0.0, d, -d * top - 0.5]])
-        place = compose(to_texels, to_local)
-        return Layer(texels, place, *motion, depth=depth, solid=shape is None)
+        return make_layer(shape, domain, to_local, motion, depth=depth, dress=self._wardrobe.dress)
 
 
-def _to_local(center: tuple[float, float], angle: float) -> Affine:
+def shown(frame: Box, to_local: Affine, motion: Motion, margin: float = 0.0) -> Box:
+    """Return the part of a layer's plane that one of the frames can show."""
+    first = bounds(to_local, frame)
+    second = bounds(compose(to_local, invert(motion.affine)), frame)
+    bent = motion.elastic.reach if motion.elastic else 0.0
+    return grown(united(first, second), MARGIN + margin + bent)
+
+
+def make_layer(
+    shape: Shape | None,
+    domain: Box,
+    to_local: Affine,
+    motion: Motion,
+    *,
+    depth: float,
+    dress: Dress,
+) -> Layer:
+    """Return the layer with an outline, or without one for a background.
+
+    Parameters
+    ----------
+    shape : Shape or None
+        The outline in the layer's own plane.
+    domain : Box
+        The part of that plane that is needed.
+    to_local : Affine
+        From the first frame to that plane.
+    motion : Motion
+        To the second frame.
+    depth : float
+        As in `Layer`.
+    dress : callable
+        As `Wardrobe.dress`: returns the texture, given its extent in pixels, its size in texels,
+        and how much of each texel is covered.
+    """
+    left, top = domain[:2]
+    columns = int(np.ceil((domain[2] - left) * _DENSITY))
+    rows = int(np.ceil((domain[3] - top) * _DENSITY))
+    width, height = columns / _DENSITY, rows / _DENSITY
+    box = (left, top, left + width, top + height)
+    mask = None if shape is None else shape.coverage(box, (columns, rows))
+    texels = Texels.of(dress((width, height), (columns, rows), mask))
+    if shape is not None:
+        texels.clear_border()
+    d = _DENSITY
+    # The center of the first texel is half a texel inside of the box.
+    to_texels = np.array([[d, 0.0, -d * left - 0.5], [0.0, d, -d * top - 0.5]])
+    place = compose(to_texels, to_local)
+    return Layer(texels, place, *motion, depth=depth, solid=shape is None)
+
+
+def plane_at(center: tuple[float, float], angle: float) -> Affine:
     """Return the map to a layer's own plane, whose origin is in the middle."""
     moved = about(center, similarity(-angle, 1.0))
     moved[:, 2] -= center

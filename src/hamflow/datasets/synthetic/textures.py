@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from hamflow.datasets.synthetic.procedural import procedural_picture
-from hamflow.errors import FileError
+from hamflow.errors import FileError, missing_file
 from hamflow.io import read_image
 
 _Picture = NDArray[np.uint8]
@@ -145,6 +145,8 @@ def load_textures(folder: str | os.PathLike[str] | None = None) -> TextureSet:
     if folder is None:
         return TextureSet(())
     root = Path(folder)
+    if not root.exists():
+        raise missing_file(root, "give a folder with photographs (.jpg or .png).")
     if not root.is_dir():
         raise FileError(f"{root}: is not a folder; give one with photographs (.jpg or .png).")
     paths = sorted(path for path in root.rglob("*") if path.suffix.lower() in _SUFFIXES)

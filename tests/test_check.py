@@ -1,0 +1,66 @@
+"""Validation of images and of settings, which all packages share."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hamflow._check import as_intensities, check_range, unit_intensities
+from hamflow.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "options", "words"),
+    [
+        (5, (0, 4), {}, "a number from 0 to 4, not 5"),
+        (-0.1, (0, 4), {}, "a number from 0 to 4, not -0.1"),
+        (float("nan"), (0, 4), {}, "a number from 0 to 4, not nan"),
+        ("2", (0, 4), {}, "a number from 0 to 4, not '2'"),
+        (True, (0, 4), {}, "a number from 0 to 4, not True"),
+        (2.0, (0, 4), {"whole": True}, "a whole number from 0 to 4, not 2.0"),
+        (True, (0, 4), {"whole": True}, "a whole number from 0 to 4, not True"),
+        (2**30 + 1, (0, 2**30), {"whole": True}, "a whole number from 0 to 1073741824, not 107374"),
+        (-1, (0,), {"whole": True}, "a whole number of at least 0, not -1"),
+        (0, (0, 1), {"above": True}, "a number above 0 and at most 1, not 0"),
+        (0.0, (0,), {"above": True}, "a number above 0, not 0.0"),
+        (1, (1e-6, 0.5), {}, "a number from 1e-06 to 0.5, not 1"),
+    ],
+)
+def test_out_of_range(value: Any, limits: Any, options: Any, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_range(SimpleNamespace(it=value), "it", *limits, **options)
+    assert str(caught.value).startswith(f"it must be {words}")
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "options"),
+    [
+        (0, (0, 4), {}),
+        (4.0, (0, 4), {}),
+        (float("inf"), (0,), {}),
+        (4, (0, 4), {"whole": True}),
+        (1e-42, (0, 1), {"above": True}),
+    ],
+)
+def test_in_range(value: Any, limits: Any, options: Any) -> None:
+    check_range(SimpleNamespace(it=value), "it", *limits, **options)
+
+
+def test_pixels() -> None:
+    for dtype, top in ((np.uint8, 255), (np.uint16, 65535), (np.float16, 1), (np.float64, 1)):
+        image = np.array([[0, top]], dtype)
+        assert as_intensities(image) is image
+        unit = unit_intensities(image)
+        assert unit.dtype == np.float32
+        assert unit.tolist() == [[0, 1]]
+    for bad in ([[1.5]], [[-0.1]], [[np.nan]]):
+        with pytest.raises(InputError, match=r"^first must have values from 0 to 1"):
+            as_intensities(bad, "first")
+    for dtype in (bool, np.int32, complex):
+        with pytest.raises(InputError, match="must be of type uint8, uint16 or floating point"):
+            unit_intensities(np.zeros((2, 2), dtype))
+    with pytest.raises(InputError, match="must have the shape"):
+        as_intensities(np.zeros((2, 2, 4), np.uint8))
