@@ -51,4 +51,4 @@ def test_mypy() -> None:
 @needs("ruff")
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
 def test_ruff(command: list[str]) -> None:
-    run_tool("ruff", *command, "src", "tests", "experiments")
+    run_tool("ruff", *command, "src", "tests")
