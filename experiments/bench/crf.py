@@ -132,7 +132,6 @@ def run(
     scene = demo_scene(height, width)
     case = Case.of(RENDERED, scene.image0, scene.image1, scene.flow)
     cases = [*(real or []), case]
-    qq = _QqTimes(d)
 
     report: dict[str, Any] = {"machine": machine(), "width": width, "height": height, "d": d}
     # Copies and kernels before and after, of which the better count: a busy moment of the machine
@@ -140,9 +139,9 @@ def run(
     progress("copy: memory")
     copies = [copy_bandwidth(COPY_SIZE)]
     report["seconds"] = _kernels(Problem(width, height, d, floats=False), rounds, progress)
-    qq.offer(case.size, report["seconds"]["QQ"])
+    qq = {case.size: _qq(case.size, d) for case in cases}
 
-    paper, default = _schedules(cases, d, rounds, qq, progress)
+    paper, default = _schedules(cases, d, rounds, progress)
     report["paper schedule"], report["default schedule"] = paper, default
     passes = _passes(case, d, rounds, progress)
     progress("copy: memory, next to the passes")
@@ -156,7 +155,7 @@ def run(
 
     again = _kernels(Problem(width, height, d, floats=False), 1, progress)
     report["seconds"] = {name: min(t, again[name]) for name, t in report["seconds"].items()}
-    qq.offer(case.size, again["QQ"])
+    qq = {size: min(time, _qq(size, d)) for size, time in qq.items()}
     progress("copy: memory, again")
     copies.append(copy_bandwidth(COPY_SIZE))
     copy = max(copies)
@@ -167,31 +166,18 @@ def run(
         entry["share of copy"] = entry["bytes per second"] / copy
     report["passes"] = passes
     for entry in (paper, *default.values()):
-        entry["times QQ"] = entry["seconds"]["total"] / qq.of((entry["width"], entry["height"]))
+        entry["times QQ"] = entry["seconds"]["total"] / qq[entry["width"], entry["height"]]
     full_floats = report["F against Q"].get("F, 5×8")
     if full_floats is not None:
         report["F against Q"]["ratio 5×8"] = full_floats["total"] / paper["seconds"]["total"]
     return report
 
 
-class _QqTimes:
-    """The time of a QQ min-projection by size: what schedules are set against."""
-
-    def __init__(self, d: int) -> None:
-        self._d = d
-        self._best: dict[tuple[int, int], float] = {}
-
-    def offer(self, size: tuple[int, int], value: float) -> None:
-        self._best[size] = min(value, self._best.get(size, value))
-
-    def again(self, size: tuple[int, int]) -> float:
-        problem = Problem(*size, self._d, floats=False)
-        problem.qq()  # the first run pays for the memory of its outputs
-        self.offer(size, min(seconds(problem.qq) for _ in range(2)))
-        return self._best[size]
-
-    def of(self, size: tuple[int, int]) -> float:
-        return self._best[size] if size in self._best else self.again(size)
+def _qq(size: tuple[int, int], d: int) -> float:
+    """Time a QQ min-projection: what schedules are set against."""
+    problem = Problem(*size, d, floats=False)
+    problem.qq()  # the first run pays for the memory of its outputs
+    return min(seconds(problem.qq) for _ in range(2))
 
 
 @contextmanager
@@ -267,7 +253,7 @@ def _kernels(problem: Problem, rounds: int, progress: Progress) -> dict[str, flo
 
 
 def _schedules(
-    cases: list[Case], d: int, rounds: int, qq: _QqTimes, progress: Progress
+    cases: list[Case], d: int, rounds: int, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Run the paper's schedule on the last case and the default one on all, in turn."""
     paper: dict[str, Any] = {}
@@ -277,7 +263,6 @@ def _schedules(
         paper = _quicker(paper, cases[-1], d, CrfConfig.paper())
         for case in cases:
             progress(f"default: {case.name}")
-            qq.of(case.size)
             found[case.name] = _quicker(found.get(case.name, {}), case, d, CrfConfig())
     for case in cases:
         wta = min_projection(*case.bits, d).wta()

@@ -7,7 +7,7 @@ from typing import Any
 
 import tyro
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from experiments.bench import pair as bench
 from experiments.bench.models import find_pairs
@@ -114,7 +114,7 @@ def _tables(report: dict[str, Any], where: str) -> list[Table]:
 def _seconds(report: dict[str, Any], where: str) -> Table:
     title = f"Seconds, {report['width']}×{report['height']} pixels of {where}"
     stages = list(dict.fromkeys(stage for times in report["seconds"].values() for stage in times))
-    table = Table("method", *stages, title=title)
+    table = Table(Column("method", no_wrap=True), *stages, title=title)
     for name, times in report["seconds"].items():
         table.add_row(name, *(cell(times.get(stage), ".2f") for stage in stages))
     return table

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hamflow
+from experiments.cli import paper_figure
 from experiments.cli.app import main
 from experiments.cli.paper_figure import parse_region
 from experiments.paper.figure import (
@@ -67,6 +68,18 @@ def test_figure(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[
         assert f"{name}: {endpoint_error(flow, SCENE.flow).mean():.2f} px" in printed
     assert "FF, CRF F: " in printed
     assert "4,5,12,16" in printed
+
+
+def test_without_images_a_scene_is_rendered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper_figure, "demo_scene", lambda **_: SCENE)
+    output = ["-o", str(tmp_path / "f.png"), "--d", "8", "--models", "QQ", "--qq", "pairs"]
+    assert main(["paper", "figure", *output]) == 0
+    # Its true flow is known, so errors are told.
+    assert "QQ, WTA: " in capsys.readouterr().out
+    assert main(["paper", "figure", *output, "--truth", "t.flo"]) == 1
+    assert "--truth" in capsys.readouterr().err
 
 
 def test_what_is_written(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
