@@ -94,10 +94,8 @@ def real_cases(root: str | os.PathLike[str]) -> list[Case]:
             f"{os.fspath(root)}: holds none of {', '.join(REAL_PAIRS)}; give the folder that holds "
             "sintel-clean, or leave --data out."
         )
-    pairs = {pair.name: pair for pair in dataset.subset(names)}
-    return [
-        Case.of(name, pairs[name].image0, pairs[name].image1, pairs[name].flow) for name in names
-    ]
+    pairs = sorted(dataset.subset(names), key=lambda pair: names.index(pair.name))
+    return [Case.of(pair.name, pair.image0, pair.image1, pair.flow) for pair in pairs]
 
 
 def run(
@@ -399,5 +397,5 @@ def _inner(case: Case, d: int, progress: Progress) -> Iterator[tuple[str, dict[s
 
 def _convergence(case: Case, d: int, progress: Progress) -> dict[str, Any]:
     progress(f"8 outer: {case.name}")
-    result, parts = _timed(partial(case.solve, d, CrfConfig(outer=8, gap_tolerance=0)))
-    return {"scene": case.name, **_outcome(case, result, parts)}
+    config = CrfConfig(outer=8, gap_tolerance=0)
+    return {"scene": case.name, **_outcome(case, *_timed(partial(case.solve, d, config)))}
