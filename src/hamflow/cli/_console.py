@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -55,6 +56,21 @@ def pair_progress(console: Console) -> Iterator[CountProgress]:
             bar.update(task, description=name, completed=done, total=total)
 
         yield progress
+
+
+@contextmanager
+def says_how_to_continue(place: Path, overwrite: bool) -> Iterator[None]:
+    """When the user interrupts the block, say that what is done is kept, and how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"Stopped early; what is done is kept in {place}, and {continuing(overwrite)}.")
+        raise
+
+
+def continuing(overwrite: bool) -> str:
+    """Return how to continue, as a part of a sentence."""
+    return f"the same command{' without --overwrite' if overwrite else ''} continues"
 
 
 def named(progress: CountProgress, title: str) -> CountProgress:

@@ -153,21 +153,6 @@ def find_benchmark(name: str) -> Benchmark:
     return found
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read.
-    """
-    try:
-        with open_regular(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror}); check the disk.") from error
-
-
 def pack(path: Path, files: Mapping[str, Path]) -> None:
     """Write files to an archive by the names that they have there.
 

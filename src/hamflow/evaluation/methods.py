@@ -200,7 +200,7 @@ def _prepared(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate],
         name = "default" if config.model is None else config.model
         window = Window.of(_WINDOW if config.window is None else config.window)
         model = load_model(name)
-        settings = {"model": _identity(name), "window": list(window.as_tuple())}
+        settings = {"model": model_identity(name), "window": list(window.as_tuple())}
         if config.name in LOCAL:
             return _local(config.name, model, window), settings
         crf = CrfConfig.paper() if config.crf is None else config.crf
@@ -230,7 +230,7 @@ def _preset(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate], d
         return Estimate(result.flow, result.occlusion, result.confidence, result.gap)
 
     settings = {
-        "estimator": asdict(estimator.config) | {"model": _identity(estimator.config.model)},
+        "estimator": asdict(estimator.config) | {"model": model_identity(estimator.config.model)},
         "window": None if estimator.window is None else list(estimator.window.as_tuple()),
     }
     return run, settings
@@ -277,8 +277,8 @@ def _color(image: Image) -> NDArray[np.uint8]:
     return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 
 
-def _identity(model: str | os.PathLike[str]) -> str:
-    """Name a model so that others of the same name are told from it."""
+def model_identity(model: str | os.PathLike[str]) -> str:
+    """Return the name of a model and what tells it from others of the same name."""
     name = os.fspath(model)
     if name == "pairs":
         return name
