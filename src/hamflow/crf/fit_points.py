@@ -163,7 +163,7 @@ class Evaluation:
             errors.append(case.errors(result.flow, self._cap))
         point = self._point(config, errors, time.perf_counter() - begin)
         if self._log is not None:
-            values = dict(zip(PARAMETERS, _values(config), strict=True))
+            values: Record = dict(zip(PARAMETERS, _values(config), strict=True))
             self._log.add(
                 " ".join(f"{name}={value!r}" for name, value in values.items()),
                 **values,

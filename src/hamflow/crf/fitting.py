@@ -186,7 +186,7 @@ def fit(
     with ExitStack() as stack:
         record = None
         if log is not None:
-            record = stack.enter_context(WorkLog(log, "fit", remedy="choose another place"))
+            record = stack.enter_context(WorkLog(log, "fit", remedy="or choose another place"))
             if record.records and not resume:
                 raise FileError(
                     f"{record.path}: holds the points of an earlier fit already; resume that fit, "

@@ -210,8 +210,8 @@ class Folder(Frames):
             other = self._positions.setdefault(PurePath(file).stem, position)
             if other != position:
                 raise FileError(
-                    f"{self.name}: {self._files[other]} and {file} would be one frame by their names; remove or "
-                    "rename one of them."
+                    f"{self.name}: {self._files[other]} and {file} would be one frame by their "
+                    "names; remove or rename one of them."
                 )
         self.count = len(self._files)
         # Each frame is the second of a pair, and then the first of the next one.
