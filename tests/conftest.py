@@ -7,6 +7,8 @@ import pytest
 from hypothesis import settings
 
 import hamflow
+from _submissions import kitti, sintel  # noqa: F401  (fixtures)
+from _video_calls import calls  # noqa: F401  (a fixture)
 from hamflow.cli.main import main
 
 # How long an example takes says nothing on a machine that others share.

@@ -226,8 +226,8 @@ class WorkLog:
 
     def close(self) -> None:
         """Unlock the log; if nothing was done, leave no trace of it."""
-        empty = not self.records and not self._dropped and self.path.exists()
-        if empty and (self.path.name != LOG or _visible(self.path.parent) == [LOG]):
+        mine = self._size is not None and self._size == self._size_now()
+        if mine and not self.records and (self.path.name != LOG or _visible(self.path.parent) == [LOG]):
             with suppress(OSError):
                 self.path.unlink()
         self._held.close()

@@ -87,15 +87,15 @@ def test_evaluate(
 def test_resume(root: Path, out: Path, fails: Callable[..., str]) -> None:
     args = ("sintel", root, *QUICK, "-o", out)
     run(*args)
-    log = out / "records.jsonl"
+    log = out / "run.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:3]))
     (out / "pairs.csv").unlink()
     assert "earlier evaluation" in fails(*args)
-    run(*args, "--resume")
+    run(*args)
     assert len(read_csv(out / "pairs.csv")) == 5
     assert log.read_bytes().splitlines()[1].startswith(lines[1][:60])
-    assert "other" in fails("sintel", root, *QUICK[:-1], "8", "-o", out, "--resume")
+    assert "other" in fails("sintel", root, *QUICK[:-1], "8", "-o", out)
 
 
 def test_default_folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +121,8 @@ def test_an_interruption_says_how_to_go_on(
     args = ["evaluate", "sintel", str(root), *QUICK, "-o", str(out)]
     assert main(args) == 130
     assert "--resume" in "".join(capsys.readouterr())
-    assert len((out / "records.jsonl").read_text().splitlines()) == 1 + 2
-    assert main([*args, "--resume"]) == 0
+    assert len((out / "run.jsonl").read_text().splitlines()) == 1 + 2
+    assert main([*args]) == 0
     assert len(calls) == 3 + 3
 
 
@@ -174,11 +174,9 @@ def test_other_data_are_not_mixed_in(tmp_path: Path, out: Path, fails: Callable[
     second = numbered(tmp_path / "second", "x/a", "x/b")
     run("folder", first, *QUICK, "-o", out)
     # The same files elsewhere are the same data.
-    run("folder", second, *QUICK, "-o", out, "--resume")
+    run("folder", second, *QUICK, "-o", out)
     write_flow(second / "x/b/flow.flo", demo_scene(32, 40, 5).flow)
-    assert "x/b was measured on other files" in fails(
-        "folder", second, *QUICK, "-o", out, "--resume"
-    )
+    assert "x/b was measured on other files" in fails("folder", second, *QUICK, "-o", out)
 
 
 def test_other_photographs_are_not_mixed_in(tmp_path: Path) -> None:
@@ -201,7 +199,7 @@ def test_names_that_are_not_unicode(tmp_path: Path, out: Path) -> None:
         pytest.skip("the disk takes proper names only")
     pytest.importorskip("jinja2")
     run("folder", root, *QUICK, "-o", out, "--html", out / "e.html", "--json", out / "e.json")
-    run("folder", root, *QUICK, "-o", out, "--resume")
+    run("folder", root, *QUICK, "-o", out)
     assert read_csv(out / "pairs.csv")[0]["pair"] == f"x/{name}"
 
 
@@ -217,17 +215,17 @@ def test_every_pair_failed(root: Path, out: Path, monkeypatch: pytest.MonkeyPatc
 def test_two_runs_in_one_folder(root: Path, out: Path) -> None:
     pairs = open_dataset("sintel", root)
     method = Method(MethodConfig("wta-qq", model="pairs", window=16))
-    log = out / "records.jsonl"
+    log = out / "run.jsonl"
 
     def meanwhile(name: str, done: int, total: int) -> None:
         if done == 1 and not started:
             started.append(name)
-            evaluate(pairs, method, log=log, resume=True)
+            evaluate(pairs, method, log=log)
 
     started: list[str] = []
     with pytest.raises(FileError, match="another evaluation is writing"):
         evaluate(pairs, method, log=log, progress=meanwhile)
-    assert len(evaluate(pairs, method, log=log, resume=True).done) == 5
+    assert len(evaluate(pairs, method, log=log).done) == 5
 
 
 def test_rendered_scenes(out: Path) -> None:
@@ -255,7 +253,7 @@ def test_rendered_scenes(out: Path) -> None:
         (("--preset", ""), "no preset ''"),
         (("--method", "fast"), "presets are given by --preset"),
         (("--preset", "opencv-dis"), "by --method"),
-        (("--json", "OUT/results/records.jsonl"), "a file of this command itself"),
+        (("--json", "OUT/results/run.jsonl"), "a file of this command itself"),
         (("--html", "OUT/results/pairs.csv"), "a file of this command itself"),
         (("--method", "crf-q", "--crf-file", "PAPER", "--json", "PAPER"), "of this command itself"),
         (("--json", "ROOT/training/flow/scene_00001/frame_0001.flo"), "inside of the data set"),
@@ -299,7 +297,7 @@ def test_a_broken_pair_stops_and_can_be_mended(
     args = ("sintel", copy, *QUICK, "-o", out)
     assert str(flow) in fails(*args)
     flow.write_bytes(whole)
-    run(*args, "--resume")
+    run(*args)
     assert len(read_csv(out / "pairs.csv")) == 3
 
 

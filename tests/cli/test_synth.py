@@ -58,7 +58,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_layout(written: Path) -> None:
-    names = set(files(written)) - {"synthetic.json"}
+    names = set(files(written)) - {"run.jsonl"}
     expected = set()
     for scene in ("scene_00000", "scene_00001", "scene_00002"):
         for name in ("clean", "final"):
@@ -94,7 +94,7 @@ def test_reads_back_as_it_was_rendered(written: Path) -> None:
 
 
 def test_settings_are_kept(written: Path) -> None:
-    settings = json.loads((written / "synthetic.json").read_text())
+    settings = json.loads((written / "run.jsonl").read_text())
     assert settings["width"] == 64
     assert settings["seed"] == 0
     assert settings["max_displacement"] == 20
@@ -178,8 +178,8 @@ def test_foreign_folder(tmp_path: Path, fails: Callable[..., str]) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "\x00"])
 def test_damaged_settings(content: str, tmp_path: Path, fails: Callable[..., str]) -> None:
-    (tmp_path / "synthetic.json").write_text(content)
-    assert "synthetic.json: is damaged" in fails(tmp_path, 1)
+    (tmp_path / "run.jsonl").write_text(content)
+    assert "run.jsonl: is damaged" in fails(tmp_path, 1)
 
 
 def test_output_is_a_file(tmp_path: Path, fails: Callable[..., str]) -> None:

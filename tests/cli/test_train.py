@@ -236,10 +236,10 @@ def test_stopped_and_resumed_with_the_settings_it_had(
     captured = capsys.readouterr()
     assert "Stopped at step 1; --resume continues." in captured.out
     assert captured.err == "hamflow: Interrupted.\n"
-    assert main(["train", "-o", str(output), "--resume", "--window", "32"]) == 1
+    assert main(["train", "-o", str(output), "--window", "32"]) == 1
     assert "the run had another window (16)" in one_sentence(capsys)
     # No file and no flag: the checkpoint knows.
-    assert main(["train", f"--output={output}", "--resume"]) == 0
+    assert main(["train", f"--output={output}"]) == 0
     numbers = [row["number"] for row in read_curve(output / "curve.csv")]
     assert numbers == ["1", "2", "3"]
 
@@ -285,7 +285,7 @@ def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
     assert wait_until_alone(process.pid) == []
 
     # Killed, it cannot end its worker; the worker ends by itself.
-    with started("-o", str(output), "--resume") as process:
+    with started("-o", str(output)) as process:
         wait_for_steps(process, curve, progress.step + 2)
         process.kill()
         process.communicate()
@@ -296,7 +296,7 @@ def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
     def stop(_: object) -> None:
         signal.raise_signal(signal.SIGTERM)
 
-    again = loop.train(replace(config, workers=0), output, resume=True, callback=stop)
+    again = loop.train(replace(config, workers=0), output, callback=stop)
     assert again.step == progress.step + 1
     numbers = [int(row["number"]) for row in read_curve(curve)]
     assert numbers == list(range(1, again.step + 1))

@@ -95,7 +95,7 @@ def test_occlusion_f1() -> None:
 
 
 def test_resume_continues(tmp_path: Path) -> None:
-    log = tmp_path / "records.jsonl"
+    log = tmp_path / "run.jsonl"
     interrupted = Counted(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
         evaluate(SCENES, interrupted, log=log)
@@ -103,10 +103,10 @@ def test_resume_continues(tmp_path: Path) -> None:
     log.write_bytes(log.read_bytes() + b'{"pair": "scene_0')
     method = Counted()
     seen: list[tuple[str, int, int]] = []
-    found = evaluate(SCENES, method, log=log, resume=True, progress=lambda *s: seen.append(s))
+    found = evaluate(SCENES, method, log=log, progress=lambda *s: seen.append(s))
     assert method.calls == 1
     assert seen == [("scene_00002", 2, 3), ("", 3, 3)]
-    again = evaluate(SCENES, Counted(stop_after=0), log=log, resume=True)
+    again = evaluate(SCENES, Counted(stop_after=0), log=log)
     whole = evaluate(SCENES, Method(QUICK))
     for one, other, expected in zip(found.records, again.records, whole.records, strict=True):
         assert one.metrics == other.metrics == expected.metrics
@@ -115,9 +115,9 @@ def test_resume_continues(tmp_path: Path) -> None:
 
 
 def test_resumed_sums_pool_alike(tmp_path: Path) -> None:
-    log = tmp_path / "records.jsonl"
+    log = tmp_path / "run.jsonl"
     evaluate(SCENES, Method(QUICK), log=log)
-    read = evaluate(SCENES, Method(QUICK), log=log, resume=True).summary()
+    read = evaluate(SCENES, Method(QUICK), log=log).summary()
     whole = evaluate(SCENES, Method(QUICK)).summary()
     for name, value in whole.items():
         if name not in ("seconds", "peak_memory") and isinstance(value, float):
@@ -125,15 +125,15 @@ def test_resumed_sums_pool_alike(tmp_path: Path) -> None:
 
 
 def _other_window(log: Path) -> None:
-    evaluate(SCENES, Method(replace(QUICK, window=8)), log=log, resume=True)
+    evaluate(SCENES, Method(replace(QUICK, window=8)), log=log)
 
 
 def _other_pairs(log: Path) -> None:
-    evaluate(SCENES[:2], Method(QUICK), log=log, resume=True)
+    evaluate(SCENES[:2], Method(QUICK), log=log)
 
 
 def _other_data(log: Path) -> None:
-    evaluate(SCENES, Method(QUICK), data={"dataset": "other"}, log=log, resume=True)
+    evaluate(SCENES, Method(QUICK), data={"dataset": "other"}, log=log)
 
 
 def _afresh(log: Path) -> None:
@@ -152,7 +152,7 @@ def _afresh(log: Path) -> None:
 def test_another_evaluation_is_not_mixed_in(
     tmp_path: Path, work: Callable[[Path], None], message: str
 ) -> None:
-    log = tmp_path / "records.jsonl"
+    log = tmp_path / "run.jsonl"
     evaluate(SCENES, Method(QUICK), log=log)
     before = log.read_bytes()
     with pytest.raises(FileError, match=message):
@@ -162,11 +162,11 @@ def test_another_evaluation_is_not_mixed_in(
 
 @pytest.mark.parametrize("line", [b"{}\n", b'{"pair": 1}\n', b"[]\n", b"not json\n"])
 def test_damaged_log(tmp_path: Path, line: bytes) -> None:
-    log = tmp_path / "records.jsonl"
+    log = tmp_path / "run.jsonl"
     evaluate(SCENES[:1], Method(QUICK), log=log)
     log.write_bytes(log.read_bytes() + line)
     with pytest.raises(FileError, match="earlier evaluation"):
-        evaluate(SCENES[:1], Method(QUICK), log=log, resume=True)
+        evaluate(SCENES[:1], Method(QUICK), log=log)
 
 
 class Broken(Method):
@@ -191,7 +191,7 @@ def test_failures_are_recorded(tmp_path: Path) -> None:
     assert row["failed"] == 1
     assert row["images"] == 2
     assert found.records[1].as_row()["epe_all"] is None
-    again = evaluate(SCENES, Broken(None), log=log, resume=True)
+    again = evaluate(SCENES, Broken(None), log=log)
     assert again.records[1].failed == "undefined flow"
     assert again.records[1].metrics is None
 

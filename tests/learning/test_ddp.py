@@ -130,7 +130,7 @@ def test_two_processes_are_one_with_the_joint_batch(tmp_path: Path, data: DataCo
     _, progress = read_progress(tmp_path / "two" / "checkpoint.safetensors")
     assert (progress.step, progress.processes) == (2, 2)
     with pytest.raises(InputError, match="the run had 2 processes, not 1"):
-        train(config, tmp_path / "two", resume=True)
+        train(config, tmp_path / "two")
 
 
 def test_sigterm_ends_both_with_a_checkpoint(tmp_path: Path, data: DataConfig) -> None:

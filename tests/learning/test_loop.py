@@ -116,9 +116,9 @@ def test_resumed_as_if_never_stopped(tmp_path: Path, number: int) -> None:
     assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert len(course(parts)) == 3
     assert read_progress(parts / "checkpoint.safetensors")[1].step == 3
-    again = train(config, parts, resume=True, callback=stop_after(4, number))
+    again = train(config, parts, callback=stop_after(4, number))
     assert again.step == 4
-    in_parts = train(config, parts, resume=True)
+    in_parts = train(config, parts)
     assert course(parts) == course(whole)
     assert [row["number"] for row in course(whole)] == [str(n) for n in range(1, 8)]
     for name in ("last.safetensors", "best.safetensors"):
@@ -138,15 +138,15 @@ def test_what_was_logged_after_the_checkpoint_is_logged_again(tmp_path: Path) ->
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):
-        train(config, run, resume=True, callback=killed)
+        train(config, run, callback=killed)
     assert len(course(run)) == 4
     with open(run / "curve.csv", "a") as file:
         file.write("5,3.1")  # half a line
     assert len(course(run)) == 4
-    train(config, run, resume=True)
+    train(config, run)
     assert course(run) == course(tmp_path / "whole")
     # And once more, when there is nothing left to do.
-    assert train(config, run, resume=True).step == 5
+    assert train(config, run).step == 5
     assert course(run) == course(tmp_path / "whole")
 
 
@@ -199,10 +199,10 @@ def test_a_failed_write_leaves_the_checkpoint(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(FileError, match="disk is full"):
-            train(config, tmp_path, resume=True, callback=stop_after(3))
+            train(config, tmp_path, callback=stop_after(3))
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
     assert not list(tmp_path.glob(".hamflow-*"))
-    assert train(config, tmp_path, resume=True).step == config.steps
+    assert train(config, tmp_path).step == config.steps
 
 
 class Evil:
@@ -227,7 +227,7 @@ def test_other_files_are_refused_and_never_run(tmp_path: Path, kind: str) -> Non
     }[kind]
     (tmp_path / "checkpoint.safetensors").write_bytes(content)
     with pytest.raises(FileError, match=r"checkpoint\.safetensors: is not a safetensors file"):
-        train(tiny_config(), tmp_path, resume=True)
+        train(tiny_config(), tmp_path)
     start = tmp_path / "start.safetensors"
     start.write_bytes(content)
     with pytest.raises(FileError, match=r"start\.safetensors"):
@@ -267,11 +267,11 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
     ):
         file.write_bytes(content)
         with pytest.raises(FileError, match=words) as caught:
-            train(config, tmp_path, resume=True)
+            train(config, tmp_path)
         assert str(caught.value).startswith(str(file))
         assert "\n" not in str(caught.value)
     file.write_bytes(whole)
-    assert train(config, tmp_path, resume=True).step == 3
+    assert train(config, tmp_path).step == 3
 
 
 def _renamed(header: dict[str, Any]) -> None:
@@ -299,12 +299,12 @@ def test_resuming_with_other_settings(tmp_path: Path) -> None:
         (replace(config, validation=config.data), r"another validation \(None\)"),
     ):
         with pytest.raises(InputError, match=words) as caught:
-            train(other, tmp_path, resume=True)
+            train(other, tmp_path)
         assert "name a new folder" in str(caught.value)
         assert len(str(caught.value)) < 300
     # What does not change the course may change.
     free = replace(config, threads=2, checkpoint_minutes=1.0, validation_pairs=1, validate_every=1)
-    assert train(free, tmp_path, resume=True).step == 3
+    assert train(free, tmp_path).step == 3
 
 
 def test_whole_images_can_be_resumed(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_whole_images_can_be_resumed(tmp_path: Path) -> None:
     data = DataConfig(dataset="folder", root=write_pairs(tmp_path / "data", 2, (32, 40)), crop=None)
     config = tiny_config(steps=2, data=data)
     train(config, tmp_path / "run", callback=stop_after(1))
-    assert train(config, tmp_path / "run", resume=True).step == 2
+    assert train(config, tmp_path / "run").step == 2
 
 
 def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
         train(config, tmp_path)
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(FileError, match="there is nothing to resume"):
-        train(config, tmp_path / "other", resume=True)
+        train(config, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
@@ -344,7 +344,7 @@ def test_start_from_weights(tmp_path: Path) -> None:
     before, after = (read_weights(file)[1] for file in (start, second / "last.safetensors"))
     assert all(np.array_equal(before[name], after[name]) for name in before)
     start.unlink()  # resuming needs the checkpoint only
-    assert train(config, second, resume=True).step == 2
+    assert train(config, second).step == 2
 
 
 def test_start_from_other_weights(tmp_path: Path) -> None:
@@ -467,8 +467,8 @@ def test_tensorboard_has_every_step_once(tmp_path: Path) -> None:
         raise RuntimeError(f"killed at {step.number}")
 
     with pytest.raises(RuntimeError, match="killed at 3"):
-        train(config, tmp_path, resume=True, callback=killed)
-    train(config, tmp_path, resume=True)
+        train(config, tmp_path, callback=killed)
+    train(config, tmp_path)
     events = EventAccumulator(str(tmp_path / "events")).Reload()
     losses = events.Scalars("loss")
     assert [event.step for event in losses] == [1, 2, 3, 4]
