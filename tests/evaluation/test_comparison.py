@@ -340,7 +340,8 @@ def test_what_cannot_be_compared() -> None:
 
 
 def write_log(path: Path, found: Evaluation) -> Path:
-    lines = [found.settings, *(one.as_json() for one in found.records)]
+    header = {"work": "evaluation", "settings": found.settings}
+    lines = [header, *(one.as_json() for one in found.records)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
@@ -355,12 +356,13 @@ def test_reading_logs(tmp_path: Path) -> None:
     # A line that was being written is not there yet.
     path.write_bytes(path.read_bytes()[:-3])
     assert [one.pair for one in read_evaluation(path, "name").records] == ["p0", "p1"]
-    for text in ("", "{}", "{}\n", "[]\n", '{"pairs": ["p"]}\n{"pair": "p"}\n', "\0\n"):
+    settings = '{"work": "evaluation", "settings": {"pairs": ["p"]}}\n'
+    for text in ("", "{}", "{}\n", "[]\n", settings + '{"key": "p"}\n', "\0\n"):
         path.write_text(text)
         message = message_of(lambda: read_evaluation(path, "name"), path)
         assert "is not the log of an earlier evaluation" in message
     path.unlink()
-    assert "cannot be read" in message_of(lambda: read_evaluation(path, "name"), path)
+    assert "does not exist" in message_of(lambda: read_evaluation(path, "name"), path)
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -425,13 +427,12 @@ def test_command(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     assert "The figures above are of the pairs that each method has, which differ." in mixed
 
 
-def test_resume(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
+def test_continued(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     args = (WTA, "wta-fq:pairs", "--data", "folder", folder, "-o", tmp_path, "--scale", 2)
     before = run(*args)
     log = tmp_path / "wta-fq-pairs-scale2/run.jsonl"
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(lines[:-1]))
-    assert "holds the pairs of an earlier evaluation already" in run(*args, code=1)
     table = (tmp_path / "compare.csv").read_text()
     after = run(*args)
     assert (tmp_path / "compare.csv").read_text() == table
@@ -470,7 +471,7 @@ def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None
         (WTA, FLOATS, "--data", "nothing", folder): "There is no data set 'nothing'",
         (WTA, FLOATS, "--data", "folder"): "The data set folder needs its root",
         (WTA, FLOATS, *data, "--metric", "magic"): "--metric must be one of epe_all, ",
-        (WTA, FLOATS, *data): "--resume needs the folder to go on with",
+        (WTA, FLOATS, *data, "--overwrite"): "--overwrite needs the folder to begin anew",
         (WTA, FLOATS, "--data", "synthetic", "--clusters"): "are not in groups",
         (WTA, FLOATS, *data, "--scale", 0): "scale must be a whole number, at least 1",
         (WTA, FLOATS, *data, "--json", tmp_path / "x/y.json"): "does not exist; create it first",

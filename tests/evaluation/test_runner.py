@@ -94,13 +94,13 @@ def test_occlusion_f1() -> None:
     assert judge("x", nothing, truth, None, seconds=1, memory=None).occlusion_f1 is None
 
 
-def test_resume_continues(tmp_path: Path) -> None:
+def test_a_rerun_continues(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     interrupted = Counted(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
         evaluate(SCENES, interrupted, log=log)
     # As if the machine had gone down in the middle of a line.
-    log.write_bytes(log.read_bytes() + b'{"pair": "scene_0')
+    log.write_bytes(log.read_bytes() + b'{"key": "scene_0')
     method = Counted()
     seen: list[tuple[str, int, int]] = []
     found = evaluate(SCENES, method, log=log, progress=lambda *s: seen.append(s))
@@ -114,7 +114,7 @@ def test_resume_continues(tmp_path: Path) -> None:
         assert one.as_row() == other.as_row()
 
 
-def test_resumed_sums_pool_alike(tmp_path: Path) -> None:
+def test_read_sums_pool_alike(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     evaluate(SCENES, Method(QUICK), log=log)
     read = evaluate(SCENES, Method(QUICK), log=log).summary()
@@ -136,17 +136,12 @@ def _other_data(log: Path) -> None:
     evaluate(SCENES, Method(QUICK), data={"dataset": "other"}, log=log)
 
 
-def _afresh(log: Path) -> None:
-    evaluate(SCENES, Method(QUICK), log=log)
-
-
 @pytest.mark.parametrize(
     ("work", "message"),
     [
-        (_other_window, "other window"),
-        (_other_pairs, "other pairs"),
-        (_other_data, "other data"),
-        (_afresh, "earlier evaluation"),
+        (_other_window, "window was"),
+        (_other_pairs, "pairs was"),
+        (_other_data, "data.dataset was None, not other"),
     ],
 )
 def test_another_evaluation_is_not_mixed_in(
@@ -160,12 +155,24 @@ def test_another_evaluation_is_not_mixed_in(
     assert log.read_bytes() == before
 
 
-@pytest.mark.parametrize("line", [b"{}\n", b'{"pair": 1}\n', b"[]\n", b"not json\n"])
-def test_damaged_log(tmp_path: Path, line: bytes) -> None:
+def test_overwrite_begins_anew(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    evaluate(SCENES, Method(QUICK), log=log)
+    method = Counted(replace(QUICK, window=8))
+    found = evaluate(SCENES, method, log=log, overwrite=True)
+    assert method.calls == 3
+    assert len(log.read_bytes().splitlines()) == 1 + 3
+    again = evaluate(SCENES, Counted(replace(QUICK, window=8), stop_after=0), log=log)
+    assert [one.as_row() for one in again.records] == [one.as_row() for one in found.records]
+
+
+@pytest.mark.parametrize("line", ["{}", '{"key": "scene_00000", "source": MARK}', "[]", "not json"])
+def test_damaged_log(tmp_path: Path, line: str) -> None:
     log = tmp_path / "run.jsonl"
     evaluate(SCENES[:1], Method(QUICK), log=log)
-    log.write_bytes(log.read_bytes() + line)
-    with pytest.raises(FileError, match="earlier evaluation"):
+    mark = json.dumps(json.loads(log.read_text().splitlines()[1])["source"])
+    log.write_text(log.read_text() + line.replace("MARK", mark) + "\n")
+    with pytest.raises(FileError, match=r"is damaged; remove that line\.$"):
         evaluate(SCENES[:1], Method(QUICK), log=log)
 
 
