@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,19 @@ def _restore_runtime() -> Iterator[None]:
     yield
     hamflow.set_isa(isa)
     hamflow.set_num_threads(threads)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C reach this process and those that it starts.
+
+    Tests that run in the background of a shell script are told to ignore it, and what they start
+    inherits that.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
