@@ -80,7 +80,11 @@ def named(progress: CountProgress, title: str) -> CountProgress:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does."""
+    """Let SIGTERM end the work as Ctrl-C does.
+
+    Ctrl-C itself stays as it is: a shell that starts a command in the background of a script has it
+    ignore Ctrl-C, which is then meant for other commands. SIGTERM ends it all the same.
+    """
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
