@@ -48,7 +48,6 @@ def names(folder: Path) -> list[str]:
 
 def test_settings_first_then_records(tmp_path: Path) -> None:
     with begun(tmp_path / "new/run") as log:
-        assert log.fresh
         assert lines(log.path) == [{"work": "work", "settings": json.loads(json.dumps(SETTINGS))}]
         write(log, "one", "text")
         log.add("two", values=[1, 2])
@@ -59,7 +58,6 @@ def test_settings_first_then_records(tmp_path: Path) -> None:
     assert one["files"]["one"]["bytes"] == 4
     assert two == {"key": "two", "values": [1, 2]}
     with begun(tmp_path / "new/run") as log:
-        assert not log.fresh
         assert log.find("one", "s") == one
         assert log.find("two") == two
         assert log.find("three") is None
@@ -131,7 +129,6 @@ def test_a_log_without_records_binds_nobody(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", killed, str(tmp_path / "run")], check=False)
     assert lines(tmp_path / "run" / LOG) == [{"work": "work", "settings": {"a": 1}}]
     with begun(tmp_path / "run", {"a": 2}) as log:
-        assert log.fresh
         log.add("one")
     assert lines(log.path)[0]["settings"] == {"a": 2}
 
@@ -160,7 +157,6 @@ def test_overwrite(tmp_path: Path) -> None:
     (tmp_path / "two").write_text("changed by the user")
     (tmp_path / "mine").write_text("mine")
     with begun(tmp_path, {"other": 1}, overwrite=True) as log:
-        assert log.fresh
         assert log.records == {}
         write(log, "one", "new")
     assert names(tmp_path) == ["mine", "one", LOG, "two"]

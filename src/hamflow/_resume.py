@@ -58,8 +58,6 @@ class WorkLog:
         The file.
     records : dict of str to dict
         The records by their keys. Of two records with the same key, the later one counts.
-    fresh : bool
-        Whether `begin` found nothing to continue.
 
     Raises
     ------
@@ -76,7 +74,6 @@ class WorkLog:
         remedy: str = _REMEDY,
     ) -> None:
         self.path = Path(path)
-        self.fresh = True
         self._work, self._remedy = work, remedy
         self._made = False  # whether the folder was made here
         self._size: int | None = None  # of the log, up to the end of its last complete line
@@ -118,23 +115,18 @@ class WorkLog:
     def begin(self, settings: Mapping[str, Any], *, free: Collection[str] = ()) -> None:
         """Write the settings; or check that the records in the log were made with the same.
 
-        Parameters
-        ----------
-        settings : mapping
-            What the results depend on, ready for JSON.
-        free : collection of str
-            Settings that may differ, by their dotted names.
+        Settings are what the results depend on, ready for JSON; those in `free`, by their dotted
+        names, may differ.
 
         Raises
         ------
         FileError
-            If other settings differ; the message names the first few.
+            If others differ; the message names the first few.
         """
         # As they come back from a file: lists for tuples.
         settings = json.loads(json.dumps(settings))
         if self.records:
             self.check(self._settings, settings, free=free)
-            self.fresh = False
             # Records may only be appended to a complete line.
             os.truncate(self.path, self.path.read_bytes().rfind(b"\n") + 1)
         else:
@@ -164,13 +156,8 @@ class WorkLog:
     def find(self, key: str, source: str | None = None) -> Record | None:
         """Return the record of a piece of work; None if that piece has to be computed (again).
 
-        Parameters
-        ----------
-        key : str
-            Which piece.
-        source : str, optional
-            Identity of what it is computed from. Another one means: compute it again. So does a
-            file of that piece that is missing or was changed.
+        The latter also if it was computed from something else, as its `source` tells, or if one of
+        its files is missing or was changed.
         """
         record = self.records.get(key)
         if record is None or record.get("source") != source:
@@ -187,14 +174,8 @@ class WorkLog:
     ) -> None:
         """Append the record of a piece of work whose files are complete.
 
-        Parameters
-        ----------
-        key, source : str
-            As in `find`.
-        files : mapping of str to mapping, optional
-            The `hamflow.io._identity.file_record` of each file, by its path below the log's folder.
-        **values
-            What else is known, ready for JSON.
+        `source` is the identity of what it was computed from, `files` has the `file_record` of each
+        file by its path below the log's folder, and `values` what else is known, ready for JSON.
 
         Raises
         ------
@@ -227,7 +208,11 @@ class WorkLog:
     def close(self) -> None:
         """Unlock the log; if nothing was done, leave no trace of it."""
         mine = self._size is not None and self._size == self._size_now()
-        if mine and not self.records and (self.path.name != LOG or _visible(self.path.parent) == [LOG]):
+        if (
+            mine
+            and not self.records
+            and (self.path.name != LOG or _visible(self.path.parent) == [LOG])
+        ):
             with suppress(OSError):
                 self.path.unlink()
         self._held.close()
@@ -264,28 +249,17 @@ class WorkLog:
                     path.unlink()
 
     def _size_now(self) -> int | None:
-        try:
-            return self.path.stat().st_size
-        except OSError:
-            return None
+        return self.path.stat().st_size if self.path.exists() else None
 
 
 def read_log(path: Path, work: str, *, lenient: bool = False) -> tuple[Record, list[Record]]:
     """Return the settings and the records in a log, without a last line that was cut off.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    work : str
-        What it should be the log of.
-    lenient : bool
-        Leave out damaged records instead of raising an error.
-
     Raises
     ------
     FileError
-        If it cannot be read, or is something else.
+        If it cannot be read, or is not the log of this work, or (unless `lenient`) if a record is
+        damaged.
     """
     with open_regular(path) as file:
         lines = [_parsed(line) for line in file.read().split(b"\n")[:-1]]
