@@ -222,7 +222,7 @@ def test_a_second_run(tmp_path: Path) -> None:
         log.add("one")
         for overwrite in (False, True):
             message = message_of(lambda: begun(tmp_path, overwrite=overwrite), log.path)  # noqa: B023
-            assert f"another work is at work there (process {os.getpid()} on " in message
+            assert f"is in use by another run (process {os.getpid()} on " in message
         # Reading does no harm.
         assert read_log(log.path, "work")[1] == [{"key": "one"}]
     assert names(tmp_path) == [LOG]

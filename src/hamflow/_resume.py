@@ -79,7 +79,7 @@ class WorkLog:
         self._size: int | None = None  # of the log, up to the end of its last complete line
         check_writable(self.path)
         with ExitStack() as stack:
-            stack.enter_context(locked(self.path, work))
+            stack.enter_context(locked(self.path))
             self._settings: Mapping[str, Any] = {}
             old: list[Record] = []
             if self.path.exists():

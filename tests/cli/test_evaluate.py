@@ -234,7 +234,7 @@ def test_two_runs_in_one_folder(root: Path, out: Path, fails: Callable[..., str]
     def meanwhile(name: str, done: int, total: int) -> None:
         if done == 1:
             said.append(fails("sintel", root, *QUICK, "-o", out))
-            with pytest.raises(FileError, match="another evaluation is at work there"):
+            with pytest.raises(FileError, match="is in use by another run"):
                 evaluate(pairs, method, log=log, overwrite=True)
 
     assert len(evaluate(pairs, method, log=log, progress=meanwhile).done) == 5

@@ -148,7 +148,9 @@ def test_two_at_a_time(tmp_path: Path) -> None:
     def meanwhile(done: int, _: int) -> None:
         if done == 1:
             for overwrite in (False, True):
-                with pytest.raises(FileError, match=f"at work there \\(process {os.getpid()} on "):
+                with pytest.raises(
+                    FileError, match=f"in use by another run \\(process {os.getpid()} on "
+                ):
                     write_sintel(tmp_path, CONFIG, 1, overwrite=overwrite)
 
     assert write_sintel(tmp_path, CONFIG, 2, callback=meanwhile).written == 2

@@ -300,7 +300,7 @@ def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
     # Killed, it cannot end its worker; the worker ends by itself.
     with started("-o", str(output)) as process:
         wait_for_steps(process, output, progress.step + 2)
-        with pytest.raises(FileError, match=f"at work there \\(process {process.pid} on "):
+        with pytest.raises(FileError, match=f"in use by another run \\(process {process.pid} on "):
             loop.train(config, output)
         process.kill()
         process.communicate()

@@ -188,7 +188,7 @@ def test_two_at_a_time(
     assert run(folder, "-o", out, "--viz", viz) == 0
     assert len(said) == 3
     for message in said:
-        assert f"another video is at work there (process {os.getpid()} on " in message
+        assert f"is in use by another run (process {os.getpid()} on " in message
     assert firsts(calls) == ["im1", "im2", "im3", "im4"]
     assert sorted(os.listdir(tmp_path)) == ["in", "out", "viz"]
 

@@ -219,7 +219,7 @@ def test_two_at_a_time(kitti: Path, tmp_path: Path) -> None:
 
     assert submit("kitti", kitti, tmp_path, stub(), progress=meanwhile).computed == 2
     assert [message.partition(": ")[2] for message in messages] == [
-        f"another submission is at work there (process {os.getpid()} on {platform.node()}); wait "
+        f"is in use by another run (process {os.getpid()} on {platform.node()}); wait "
         "until it ends, or choose another place."
     ]
     assert submit("kitti", kitti, tmp_path, stub()).known == 2

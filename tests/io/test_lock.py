@@ -23,7 +23,7 @@ def test_lock_ends_with_its_process(tmp_path: Path, name: str) -> None:
             sys.executable,
             "-c",
             "import sys, time\nfrom hamflow.io._lock import locked\n"
-            "with locked(sys.argv[1], 'fit'):\n print(flush=True)\n time.sleep(60)",
+            "with locked(sys.argv[1]):\n print(flush=True)\n time.sleep(60)",
             str(path),
         ],
         stdout=subprocess.PIPE,
@@ -32,8 +32,8 @@ def test_lock_ends_with_its_process(tmp_path: Path, name: str) -> None:
     with holder, holder.stdout:
         holder.stdout.readline()
         message = message_of(lambda: hold(path), path)
-        assert f"another fit is at work there (process {holder.pid} on " in message
-        with locked(tmp_path / "other.jsonl", "fit"):
+        assert f"is in use by another run (process {holder.pid} on " in message
+        with locked(tmp_path / "other.jsonl"):
             pass
         holder.kill()
     assert len(list(tmp_path.iterdir())) == 1
@@ -42,7 +42,7 @@ def test_lock_ends_with_its_process(tmp_path: Path, name: str) -> None:
 
 
 def hold(path: Path) -> None:
-    with locked(path, "fit"):
+    with locked(path):
         pass
 
 
@@ -60,7 +60,7 @@ def test_lock_that_was_removed_meanwhile(tmp_path: Path, monkeypatch: pytest.Mon
 
     path = tmp_path / "log.jsonl"
     monkeypatch.setattr(fcntl, "flock", late)
-    with locked(path, "fit"):
+    with locked(path):
         assert list(tmp_path.iterdir()) == removed
         message_of(lambda: hold(path), path)
 
@@ -70,7 +70,7 @@ def test_a_forked_child_does_not_keep_it(tmp_path: Path) -> None:
     """As the workers of a data loader would, which may outlive the work."""
     path = tmp_path / "log.jsonl"
     ready, done = os.pipe()
-    with locked(path, "fit"):
+    with locked(path):
         child = os.fork()
         if child == 0:  # pragma: no cover (another process)
             os.close(done)
@@ -91,10 +91,10 @@ def test_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     path = tmp_path / "log.jsonl"
     monkeypatch.setattr("fcntl.flock", refuse)
-    with locked(path, "fit"):
+    with locked(path):
         hold(path)
     monkeypatch.setattr("hamflow.io._lock.fcntl", None)
-    with locked(path, "fit"):
+    with locked(path):
         assert not list(tmp_path.iterdir())
 
 

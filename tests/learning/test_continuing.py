@@ -296,7 +296,9 @@ def test_two_runs_in_one_folder(tmp_path: Path) -> None:
 
     def meanwhile(_: Step) -> None:
         for overwrite in (False, True):
-            with pytest.raises(FileError, match=f"at work there \\(process {os.getpid()} on "):
+            with pytest.raises(
+                FileError, match=f"in use by another run \\(process {os.getpid()} on "
+            ):
                 train(config, tmp_path, overwrite=overwrite)
 
     assert train(config, tmp_path, callback=meanwhile).step == 2

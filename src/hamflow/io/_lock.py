@@ -18,7 +18,7 @@ except ImportError:  # Windows
 
 
 @contextmanager
-def locked(path: str | os.PathLike[str], work: str) -> Iterator[None]:
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a file while the block runs.
 
     What is locked is a hidden file beside it, because the file itself may be replaced meanwhile.
@@ -29,8 +29,6 @@ def locked(path: str | os.PathLike[str], work: str) -> Iterator[None]:
     ----------
     path : str or os.PathLike
         A file whose folder exists; the file need not.
-    work : str
-        What the work is called in messages, as in "submission".
 
     Raises
     ------
@@ -43,7 +41,7 @@ def locked(path: str | os.PathLike[str], work: str) -> Iterator[None]:
     target = Path(os.path.realpath(path))
     # Not the name itself, which may already be as long as a name can be.
     lock = target.with_name(f".hamflow-{sha256(os.fsencode(target.name)).hexdigest()[:16]}.lock")
-    number = _take(path, lock, work)
+    number = _take(path, lock)
     try:
         yield
     finally:
@@ -56,7 +54,7 @@ def locked(path: str | os.PathLike[str], work: str) -> Iterator[None]:
         os.close(number)
 
 
-def _take(path: str | os.PathLike[str], lock: Path, work: str) -> int:
+def _take(path: str | os.PathLike[str], lock: Path) -> int:
     """Return the open file that holds the lock."""
     while True:
         try:
@@ -72,8 +70,8 @@ def _take(path: str | os.PathLike[str], lock: Path, work: str) -> int:
             holder = os.read(number, 1000).decode(errors="replace")
             os.close(number)
             raise FileError(
-                f"{os.fspath(path)}: another {work} is at work there"
-                f"{f' ({holder})' if holder else ''}; wait until it ends, or choose another place."
+                f"{os.fspath(path)}: is in use by another run{f' ({holder})' if holder else ''}; "
+                "wait until it ends, or choose another place."
             ) from None
         except OSError:  # a disk without locks, as some network disks are
             return number
