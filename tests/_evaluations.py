@@ -34,7 +34,8 @@ def errors_of(prefix: str, *errors: float | None) -> dict[str, float | None]:
 
 
 def write_log(path: Path, found: Evaluation) -> Path:
-    lines = [found.settings, *(one.as_json() for one in found.records)]
+    header = {"work": "evaluation", "settings": found.settings}
+    lines = [header, *(one.as_json() for one in found.records)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path

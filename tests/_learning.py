@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from hamflow.datasets import demo_scene
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.learning.config import AugmentConfig, DataConfig, TrainConfig
+from hamflow.learning.log import read_curve
+from hamflow.learning.loop import Step
 
 PATIENCE = 600
 """Seconds that a process of its own may take: importing torch alone is long on a busy machine."""
@@ -32,6 +36,39 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+COURSE = ("number", "loss", "rate", "norm", "constant_bits")
+"""Columns that do not depend on the machine's mood."""
+
+
+@pytest.fixture
+def extras() -> None:
+    """For tests that use them."""
+
+
+@pytest.fixture(autouse=True)
+def no_extras(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Leave out the slow imports but where they are the point."""
+    if "extras" not in request.fixturenames:
+        monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+        monkeypatch.setitem(sys.modules, "hamflow.learning.plot", None)
+
+
+def stop_after(step: int, number: int = signal.SIGTERM) -> Callable[[Step], None]:
+    def callback(done: Step) -> None:
+        if done.number == step:
+            signal.raise_signal(number)
+
+    return callback
+
+
+def course(folder: Path) -> list[dict[str, str]]:
+    rows = read_curve(folder / "curve.csv")
+    return [
+        {name: row[name] for name in row if name in COURSE or name.startswith("val_")}
+        for row in rows
+    ]
 
 
 def tiny_config(**changes: Any) -> TrainConfig:
@@ -80,11 +117,11 @@ def hidden_extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
 
 
-def wait_for_steps(process: subprocess.Popen[str], curve: Path, count: int) -> None:
-    """Wait until a run in another process has logged so many steps, or has ended."""
-    until = time.monotonic() + PATIENCE
+def wait_for_steps(process: subprocess.Popen[str], output: Path, count: int) -> None:
+    """Wait until a run in another process has recorded a step, or has ended."""
+    until, log = time.monotonic() + PATIENCE, output / "run.jsonl"
     while time.monotonic() < until and process.poll() is None:
-        if curve.exists() and curve.read_text().count("\n") > count:
+        if log.exists() and f'{{"key": "{count}", ' in log.read_text():
             return
         time.sleep(0.05)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from hypothesis import settings
 
 import hamflow
+from _submissions import kitti, sintel  # noqa: F401  (fixtures)
+from _video_calls import calls  # noqa: F401  (a fixture)
 from hamflow.cli.main import main
 
 # Processes that run tests side by side must not each take all processors; this is read when the
@@ -28,6 +31,19 @@ def _restore_runtime() -> Iterator[None]:
     yield
     hamflow.set_isa(isa)
     hamflow.set_num_threads(threads)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C reach this process and those that it starts.
+
+    Tests that run in the background of a shell script are told to ignore it, and what they start
+    inherits that.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

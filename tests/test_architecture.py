@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, str | None] = {
     # Each package, lowest first, and what it may import besides the base and itself.
     **dict.fromkeys(BASE.split(), ""),
     "io": "",
-    "_record_log": "io",
+    "_resume": "io",
     "flow": "io",
     "visualize": "io flow",
     "_scale": "io flow",
@@ -33,9 +33,9 @@ MAY_IMPORT: dict[str, str | None] = {
     "result": f"{COMMON} crf",
     "estimator": f"{COMMON} descriptors matching crf refinement config pipeline result",
     "sequence": f"{COMMON} descriptors matching crf refinement config pipeline result estimator",
-    "datasets": f"{COMMON} _record_log",  # not the estimator
-    "evaluation": f"{ROUTE} _record_log datasets",
-    "learning": f"{COMMON} _record_log descriptors matching crf datasets evaluation",
+    "datasets": f"{COMMON} _resume",  # not the estimator
+    "evaluation": f"{ROUTE} _resume datasets",
+    "learning": f"{COMMON} _resume descriptors matching crf datasets evaluation",
     "cli": ANYTHING,
     "__main__": ANYTHING,
     "__init__": ANYTHING,

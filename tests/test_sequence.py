@@ -1,90 +1,112 @@
-"""`hamflow.video`: frames that are at hand; files are tested with the command."""
+"""`hamflow.sequence`: pair after pair of a video."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import hamflow
-from _problems import same_bytes
-from _route import SMALL, error, texture
-from hamflow import Estimator, FileError, InputError
+from _video_calls import Calls
+from _videos import moving, write_folder
+from hamflow import Estimator, FileError
+from hamflow.io.video import open_frames
+from hamflow.pipeline.frame import Frame
 from hamflow.sequence import video
 
 
-def moving(count: int) -> list[Any]:
-    """Frames of a texture that moves by (3, 1) from each to the next."""
-    scene = texture(90, 110)
-    return [
-        np.ascontiguousarray(scene[15 - k : 75 - k, 20 - 3 * k : 100 - 3 * k]) for k in range(count)
-    ]
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """im1.png to im5.png."""
+    return write_folder(tmp_path / "in", moving(5))
 
 
-def test_arrays() -> None:
-    names = []
-    for name, result in video(moving(4), SMALL):
-        names.append(name)
+def test_at_most_two_frames_are_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_folder(tmp_path / "in", moving(6))
+    frames: weakref.WeakSet[Frame] = weakref.WeakSet()
+    images: list[weakref.ref[Any]] = []
+    described: list[int] = []
+    true_frame = Estimator.frame
+
+    def frame(self: Estimator, image: Any, name: str = "image") -> Frame:
+        gc.collect()
+        assert len(frames) <= 1, "the frame before, and the one that is to be made"
+        assert sum(ref() is not None for ref in images) == 0
+        images.append(weakref.ref(image))
+        made = true_frame(self, image, name)
+        frames.add(made)
+        return made
+
+    estimator = Estimator("fast", model="pairs")
+    true_bits = estimator._descriptor.bits
+    monkeypatch.setattr(
+        estimator._descriptor, "bits", lambda image: (described.append(1), true_bits(image))[1]
+    )
+    monkeypatch.setattr(Estimator, "frame", frame)
+    for _name, result in video(open_frames(folder).read(), estimator):
         assert result is not None
-        assert error(result.flow, 3, 1) < 0.05
-    assert names == ["0", "1", "2"]
+        gc.collect()
+        assert len(frames) <= 2
+    assert len(images) == 6
+    # At 48×64 there are two scales, but only the first pair and cuts look at the coarse one.
+    assert len(described) <= 2 * 6
+    gc.collect()
+    assert len(frames) == 0
 
 
-def test_frames_come_one_at_a_time() -> None:
-    """Two frames are enough for the first pair: a live camera can be the source."""
-    given = 0
-
-    def camera() -> Iterator[Any]:
-        nonlocal given
-        for frame in moving(4):
-            given += 1
-            yield frame
-
-    pairs = video(camera(), SMALL)
-    assert given == 0
-    next(pairs)
-    assert given == 2
+def test_state_is_handed_on(folder: Path, calls: Calls) -> None:
+    estimator = Estimator("fast", model="pairs")
+    pairs = list(video(open_frames(folder).read(), estimator))
+    assert [name for name, _ in pairs] == ["im1", "im2", "im3", "im4"]
+    assert calls.pairs == [("im1", "im2"), ("im2", "im3"), ("im3", "im4"), ("im4", "im5")]
+    assert calls.fresh == ["im1"]
 
 
-def test_a_folder_by_its_path(tmp_path: Path) -> None:
-    frames = moving(3)
-    for k, frame in enumerate(frames):
-        hamflow.write_image(tmp_path / f"frame{k}.png", frame)
-    by_path = dict(video(tmp_path, SMALL))
-    by_array = dict(video(frames, Estimator(SMALL)))
-    assert list(by_path) == ["frame0", "frame1"]
-    for one, other in zip(by_path.values(), by_array.values(), strict=True):
-        assert one is not None
-        assert other is not None
-        assert same_bytes(one.flow, other.flow)
-    # Names of files are images, too.
-    files = sorted(tmp_path.iterdir())
-    assert [pair.name for pair in video(files, replace(SMALL, scale=4))] == ["0", "1"]
+def test_known_pairs(folder: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    true_read = hamflow.read_image
+    monkeypatch.setattr(
+        "hamflow.io._frames.read_image", lambda p: (read.append(Path(p).stem), true_read(p))[1]
+    )
+    estimator = Estimator("fast", model="pairs")
+    known = {"im1", "im2", "im4"}
+    reader = open_frames(folder).read()
+    pairs = list(video(reader, estimator, known=known.__contains__))
+    assert [(name, result is None) for name, result in pairs] == [
+        ("im1", True),
+        ("im2", True),
+        ("im3", False),
+        ("im4", True),
+    ]
+    assert calls.pairs == [("im3", "im4")]
+    assert calls.fresh == ["im3"]
+    assert read == ["im3", "im4", "im5"]
 
 
-@pytest.mark.parametrize("count", [0, 1])
-def test_too_few_frames(count: int) -> None:
-    assert list(video(moving(count), SMALL)) == []
-
-
-def test_a_frame_of_another_size() -> None:
-    frames = [*moving(2), texture(50, 60)]
-    with pytest.raises(FileError, match=r"The frames: frame 3 \(2\) has 60×50 pixels, but 80×60"):
-        list(video(frames, SMALL))
+def test_broken_frames_break_the_sequence(folder: Path, calls: Calls) -> None:
+    (folder / "im2.png").write_bytes(b"")
+    hamflow.write_image(folder / "im6.png", moving(1, 40, 64)[0])
+    for number in (7, 8):
+        hamflow.write_image(folder / f"im{number}.png", moving(1)[0])
+    estimator = Estimator("fast", model="pairs")
+    with pytest.raises(FileError, match=r"im2\.png: frame 2"):
+        list(video(open_frames(folder).read(), estimator))
     told: list[FileError] = []
-    assert [name for name, _ in video(frames, SMALL, broken=told.append)] == ["0"]
+    pairs = list(video(open_frames(folder).read(), estimator, broken=told.append))
+    assert [name for name, _ in pairs] == ["im3", "im4", "im7"]
+    assert calls.fresh == ["im3", "im7"]
+    assert len(told) == 2
+    assert "frame 6 (im6) has 64×40 pixels, but 64×48 are expected" in str(told[1])
+
+
+def test_given_size(folder: Path, calls: Calls) -> None:
+    hamflow.write_image(folder / "im1.png", moving(1, 40, 64)[0])
+    told: list[FileError] = []
+    reader = open_frames(folder).read()
+    estimator = Estimator("fast", model="pairs")
+    pairs = list(video(reader, estimator, broken=told.append, size=(48, 64)))
+    assert [name for name, _ in pairs] == ["im2", "im3", "im4"]
     assert len(told) == 1
-
-
-def test_a_frame_that_is_no_image() -> None:
-    with pytest.raises(InputError, match="frame 1 must have the shape"):
-        list(video([*moving(1), np.zeros(3)], SMALL))
-
-
-def test_a_preset_that_does_not_exist() -> None:
-    with pytest.raises(InputError, match="There is no preset 'quick'"):
-        video(moving(2), "quick")

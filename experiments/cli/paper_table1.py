@@ -199,7 +199,7 @@ def _trained(network: Network, folder: Path, found: Found | None, chosen: Table1
         resumed = None if found is None else found.run
         settings = chosen.training_of(network) if resumed is None else resumed.config
         try:
-            run_training(settings, folder, resume=resumed is not None)
+            run_training(settings, folder)
         except KeyboardInterrupt:
             say(f"The same command continues with the training of {network.name}.")
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -17,10 +18,10 @@ from experiments.fit_crf.points import (
     Parameter,
     SpentError,
 )
-from hamflow._record_log import RecordLog
+from hamflow._resume import WorkLog
 from hamflow.crf.config import CrfConfig, _finite, _whole
 from hamflow.descriptors import pair_bits
-from hamflow.errors import InputError
+from hamflow.errors import FileError, InputError
 from hamflow.matching._arrays import Describe
 from hamflow.window import Window, WindowLike
 
@@ -181,30 +182,38 @@ def fit(
     _check_choices(parameters, objective)
     if resume and log is None:
         raise InputError("resume needs a log to take the points from.")
-    record = None if log is None else RecordLog(log, resume=resume, work="fit", records="points")
-    cases = [FitCase.of(pair, scale, describe) for pair in pairs]
-    if not cases:
-        raise InputError("pairs must hold at least one.")
-    evaluation = Evaluation(
-        cases,
-        window=window,
-        objective=objective,
-        cap=cap,
-        start=start,
-        budget=budget,
-        log=record,
-        callback=callback,
-    )
-    search = _Search(evaluation, start, parameters)
-    ended: Literal["converged", "budget", "interrupted"] = "converged"
-    try:
-        search.run()
-    except SpentError:
-        ended = "budget"
-    except KeyboardInterrupt:
-        if evaluation.best is None:
-            raise
-        ended = "interrupted"
+    with ExitStack() as stack:
+        record = None
+        if log is not None:
+            record = stack.enter_context(WorkLog(log, "fit", remedy="or choose another place"))
+            if record.records and not resume:
+                raise FileError(
+                    f"{record.path}: holds the points of an earlier fit already; resume that fit, "
+                    "choose another place, or remove it."
+                )
+        cases = [FitCase.of(pair, scale, describe) for pair in pairs]
+        if not cases:
+            raise InputError("pairs must hold at least one.")
+        evaluation = Evaluation(
+            cases,
+            window=window,
+            objective=objective,
+            cap=cap,
+            start=start,
+            budget=budget,
+            log=record,
+            callback=callback,
+        )
+        search = _Search(evaluation, start, parameters)
+        ended: Literal["converged", "budget", "interrupted"] = "converged"
+        try:
+            search.run()
+        except SpentError:
+            ended = "budget"
+        except KeyboardInterrupt:
+            if evaluation.best is None:
+                raise
+            ended = "interrupted"
     assert evaluation.best is not None
     points = tuple(evaluation.points.values())
     return FitResult(

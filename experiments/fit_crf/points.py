@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from experiments.fit_crf.case import FitCase
-from hamflow._record_log import Record, RecordLog
+from hamflow._resume import Record, WorkLog
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.solver import solve
 from hamflow.errors import FileError
@@ -98,7 +98,7 @@ class Evaluation:
         cap: float,
         start: CrfConfig,
         budget: int,
-        log: RecordLog | None,
+        log: WorkLog | None,
         callback: Callable[[FitStep], object] | None,
     ) -> None:
         self._cases = cases
@@ -113,8 +113,9 @@ class Evaluation:
 
         self._known: dict[tuple[float, ...], Record] = {}
         if log is not None:
-            log.use(self._settings(start))
-            self._known = {_logged_values(point, log, len(cases)): point for point in log.known}
+            log.begin(self._settings(start))
+            points = log.records.values()
+            self._known = {_logged_values(point, log, len(cases)): point for point in points}
         begin = time.perf_counter()
         errors = [
             case.errors(min_projection(case.bits0, case.bits1, window).wta(), cap) for case in cases
@@ -162,14 +163,14 @@ class Evaluation:
             errors.append(case.errors(result.flow, self._cap))
         point = self._point(config, errors, time.perf_counter() - begin)
         if self._log is not None:
-            self._log.append(
-                {
-                    **dict(zip(PARAMETERS, _values(config), strict=True)),
-                    "objective": point.objective,
-                    "epe": point.epe,
-                    "capped": point.capped,
-                    "seconds": point.seconds,
-                }
+            values: Record = dict(zip(PARAMETERS, _values(config), strict=True))
+            self._log.add(
+                " ".join(f"{name}={value!r}" for name, value in values.items()),
+                **values,
+                objective=point.objective,
+                epe=point.epe,
+                capped=point.capped,
+                seconds=point.seconds,
             )
         return point
 
@@ -201,7 +202,7 @@ def _values(config: CrfConfig) -> tuple[float, ...]:
     return tuple(getattr(config, name) for name in PARAMETERS)
 
 
-def _logged_values(record: Record, log: RecordLog, pairs: int) -> tuple[float, ...]:
+def _logged_values(record: Record, log: WorkLog, pairs: int) -> tuple[float, ...]:
     """Return the parameters of a line of the log, after a look at all that is needed of it."""
     try:
         values = tuple(float(record[name]) for name in PARAMETERS)

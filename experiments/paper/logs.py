@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from hamflow._record_log import read_records
+from hamflow._resume import read_log
 from hamflow.errors import FileError
 
 
@@ -25,7 +25,7 @@ def check_logs(logs: Iterable[Path], *, resume: bool) -> None:
         If one is something else, or holds pairs that `resume` does not ask to keep.
     """
     for log in logs:
-        if log.exists() and read_records(log, "evaluation") and not resume:
+        if log.exists() and read_log(log, "evaluation")[1] and not resume:
             raise FileError(
                 f"{log}: holds the pairs of an earlier evaluation already; resume that evaluation, "
                 "choose another place, or remove it."

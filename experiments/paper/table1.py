@@ -231,7 +231,6 @@ def run(
             method,
             data=data,
             log=files.get((network, column)),
-            resume=resume,
             progress=progress(_name(network, column)),
         )
     return found

@@ -102,7 +102,6 @@ def run(
             method,
             data=data,
             log=files.get(method.label),
-            resume=resume,
             progress=progress(method.label),
         )
         for method in methods

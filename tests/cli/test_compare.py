@@ -81,15 +81,14 @@ def test_command(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     assert "The figures above are of the pairs that each method has, which differ." in mixed
 
 
-def test_resume(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
+def test_continued(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     args = (WTA, "wta-fq:pairs", "--data", "folder", folder, "-o", tmp_path, "--scale", 2)
     before = run(*args)
-    log = tmp_path / "wta-fq-pairs-scale2/records.jsonl"
+    log = tmp_path / "wta-fq-pairs-scale2/run.jsonl"
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(lines[:-1]))
-    assert "holds the pairs of an earlier evaluation already" in run(*args, code=1)
     table = (tmp_path / "compare.csv").read_text()
-    after = run(*args, "--resume")
+    after = run(*args)
     assert (tmp_path / "compare.csv").read_text() == table
     assert after.splitlines()[-2] == before.splitlines()[-2]
 
@@ -107,9 +106,7 @@ def test_same_names(folder: Path, tmp_path: Path, run: Callable[..., str]) -> No
     assert sorted(p.name for p in out.iterdir() if p.is_dir()) == ["my-scale2", "my-scale2-2"]
     for name in ("x", "y"):
         (tmp_path / name / "log").mkdir()
-        (tmp_path / name / "log/records.jsonl").write_bytes(
-            (out / "my-scale2/records.jsonl").read_bytes()
-        )
+        (tmp_path / name / "log/run.jsonl").write_bytes((out / "my-scale2/run.jsonl").read_bytes())
     said = run(tmp_path / "x/log", tmp_path / "y/log")
     first, second = tmp_path / "x/log", tmp_path / "y/log"
     assert f"{second} against {first}, too few to tell: epe_all differs by +0" in said
@@ -117,8 +114,8 @@ def test_same_names(folder: Path, tmp_path: Path, run: Callable[..., str]) -> No
 
 def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     data = ("--data", "folder", folder)
-    log = write_log(tmp_path / "a/records.jsonl", evaluation("a", errors_of("p", 1, 2)))
-    write_log(tmp_path / "b/records.jsonl", evaluation("b", errors_of("p", 1, 2)))
+    log = write_log(tmp_path / "a/run.jsonl", evaluation("a", errors_of("p", 1, 2)))
+    write_log(tmp_path / "b/run.jsonl", evaluation("b", errors_of("p", 1, 2)))
     said = {
         (WTA, *data): "Name at least two methods to compare.",
         (WTA, WTA, *data): "wta-qq:pairs is named twice",
@@ -128,11 +125,11 @@ def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None
         (WTA, FLOATS, "--data", "nothing", folder): "There is no data set 'nothing'",
         (WTA, FLOATS, "--data", "folder"): "The data set folder needs its root",
         (WTA, FLOATS, *data, "--metric", "magic"): "--metric must be one of epe_all, ",
-        (WTA, FLOATS, *data, "--resume"): "--resume needs the folder to go on with",
+        (WTA, FLOATS, *data, "--overwrite"): "--overwrite needs the folder to begin anew",
         (WTA, FLOATS, "--data", "synthetic", "--clusters"): "are not in groups",
         (WTA, FLOATS, *data, "--scale", 0): "scale must be a whole number, at least 1",
         (WTA, FLOATS, *data, "--json", tmp_path / "x/y.json"): "does not exist; create it first",
-        (log.parent, tmp_path): "has no records.jsonl; name the folder of an evaluation",
+        (log.parent, tmp_path): "has no run.jsonl; name the folder of an evaluation",
         (log.parent, "opencv-dis:pairs"): "opencv-dis takes neither a model nor a window",
         (log.parent, WTA, *data, "--clusters", "--pass", "clean"): "folder has no --pass",
         (log.parent, log.parent.parent / "b", "--data", "folder", folder): "as they are",

@@ -87,15 +87,18 @@ def test_evaluate(
 def test_resume(root: Path, out: Path, fails: Callable[..., str]) -> None:
     args = ("sintel", root, *QUICK, "-o", out)
     run(*args)
-    log = out / "records.jsonl"
+    log = out / "run.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:3]))
     (out / "pairs.csv").unlink()
-    assert "earlier evaluation" in fails(*args)
-    run(*args, "--resume")
+    run(*args)
     assert len(read_csv(out / "pairs.csv")) == 5
     assert log.read_bytes().splitlines()[1].startswith(lines[1][:60])
-    assert "other" in fails("sintel", root, *QUICK[:-1], "8", "-o", out, "--resume")
+    other = ("sintel", root, *QUICK[:-1], "8", "-o", out)
+    assert "window was [-8, 16, -8, 16], not [-4, 8, -4, 8]" in fails(*other)
+    run(*other, "--overwrite")
+    assert len(log.read_bytes().splitlines()) == 6
+    assert "window was [-4, 8, -4, 8]" in fails(*args)
 
 
 def test_default_folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +123,9 @@ def test_an_interruption_says_how_to_go_on(
     monkeypatch.setattr(Method, "__call__", interrupted)
     args = ["evaluate", "sintel", str(root), *QUICK, "-o", str(out)]
     assert main(args) == 130
-    assert "--resume" in "".join(capsys.readouterr())
-    assert len((out / "records.jsonl").read_text().splitlines()) == 1 + 2
-    assert main([*args, "--resume"]) == 0
+    assert "the same command continues" in "".join(capsys.readouterr())
+    assert len((out / "run.jsonl").read_text().splitlines()) == 1 + 2
+    assert main(args) == 0
     assert len(calls) == 3 + 3
 
 
@@ -169,16 +172,23 @@ def test_names_count_before_shares(tmp_path: Path) -> None:
             names(word)
 
 
-def test_other_data_are_not_mixed_in(tmp_path: Path, out: Path, fails: Callable[..., str]) -> None:
+def test_changed_data_are_measured_again(tmp_path: Path, out: Path) -> None:
     first = numbered(tmp_path / "first", "x/a", "x/b")
     second = numbered(tmp_path / "second", "x/a", "x/b")
     run("folder", first, *QUICK, "-o", out)
+    log = out / "run.jsonl"
+    before = log.read_bytes()
     # The same files elsewhere are the same data.
-    run("folder", second, *QUICK, "-o", out, "--resume")
-    write_flow(second / "x/b/flow.flo", demo_scene(32, 40, 5).flow)
-    assert "x/b was measured on other files" in fails(
-        "folder", second, *QUICK, "-o", out, "--resume"
-    )
+    run("folder", second, *QUICK, "-o", out)
+    assert log.read_bytes() == before
+    flow = demo_scene(32, 40).flow
+    flow[-1, -1] += 1  # far behind the beginning of the file
+    write_flow(second / "x/b/flow.flo", flow)
+    run("folder", second, *QUICK, "-o", out)
+    added = [json.loads(line)["key"] for line in log.read_bytes()[len(before) :].splitlines()]
+    assert added == ["x/b"]
+    old, new = (float(row["epe_all"]) for row in read_csv(out / "pairs.csv"))
+    assert old != new
 
 
 def test_other_photographs_are_not_mixed_in(tmp_path: Path) -> None:
@@ -201,7 +211,7 @@ def test_names_that_are_not_unicode(tmp_path: Path, out: Path) -> None:
         pytest.skip("the disk takes proper names only")
     pytest.importorskip("jinja2")
     run("folder", root, *QUICK, "-o", out, "--html", out / "e.html", "--json", out / "e.json")
-    run("folder", root, *QUICK, "-o", out, "--resume")
+    run("folder", root, *QUICK, "-o", out)
     assert read_csv(out / "pairs.csv")[0]["pair"] == f"x/{name}"
 
 
@@ -214,20 +224,29 @@ def test_every_pair_failed(root: Path, out: Path, monkeypatch: pytest.MonkeyPatc
     assert read_csv(out / "pairs.csv")[0]["failed"] == "gave up"
 
 
-def test_two_runs_in_one_folder(root: Path, out: Path) -> None:
+def test_two_runs_in_one_folder(root: Path, out: Path, fails: Callable[..., str]) -> None:
+    pytest.importorskip("fcntl")
     pairs = open_dataset("sintel", root)
     method = Method(MethodConfig("wta-qq", model="pairs", window=16))
-    log = out / "records.jsonl"
+    log = out / "run.jsonl"
+    said: list[str] = []
 
     def meanwhile(name: str, done: int, total: int) -> None:
-        if done == 1 and not started:
-            started.append(name)
-            evaluate(pairs, method, log=log, resume=True)
+        if done == 1:
+            said.append(fails("sintel", root, *QUICK, "-o", out))
+            with pytest.raises(FileError, match="is in use by another run"):
+                evaluate(pairs, method, log=log, overwrite=True)
 
-    started: list[str] = []
-    with pytest.raises(FileError, match="another evaluation is writing"):
-        evaluate(pairs, method, log=log, progress=meanwhile)
-    assert len(evaluate(pairs, method, log=log, resume=True).done) == 5
+    assert len(evaluate(pairs, method, log=log, progress=meanwhile).done) == 5
+    assert f"(process {os.getpid()} on " in said[0]
+
+
+def test_a_folder_of_something_else(root: Path, out: Path, fails: Callable[..., str]) -> None:
+    (out / "pairs.csv").write_text("mine")
+    for overwrite in ((), ("--overwrite",)):
+        message = fails("sintel", root, *QUICK, "-o", out, *overwrite)
+        assert f"{out}: holds files, but no run.jsonl" in message
+    assert (out / "pairs.csv").read_text() == "mine"
 
 
 def test_rendered_scenes(out: Path) -> None:
@@ -255,7 +274,7 @@ def test_rendered_scenes(out: Path) -> None:
         (("--preset", ""), "no preset ''"),
         (("--method", "fast"), "presets are given by --preset"),
         (("--preset", "opencv-dis"), "by --method"),
-        (("--json", "OUT/results/records.jsonl"), "a file of this command itself"),
+        (("--json", "OUT/results/run.jsonl"), "a file of this command itself"),
         (("--html", "OUT/results/pairs.csv"), "a file of this command itself"),
         (("--method", "crf-q", "--crf-file", "PAPER", "--json", "PAPER"), "of this command itself"),
         (("--json", "ROOT/training/flow/scene_00001/frame_0001.flo"), "inside of the data set"),
@@ -299,7 +318,7 @@ def test_a_broken_pair_stops_and_can_be_mended(
     args = ("sintel", copy, *QUICK, "-o", out)
     assert str(flow) in fails(*args)
     flow.write_bytes(whole)
-    run(*args, "--resume")
+    run(*args)
     assert len(read_csv(out / "pairs.csv")) == 3
 
 

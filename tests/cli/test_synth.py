@@ -33,7 +33,8 @@ def run(out: Path, number: int, *args: object) -> int:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    paths = sorted(path for path in root.rglob("*") if path.is_file())
+    """All files but the log, in which the order and the times differ."""
+    paths = sorted(path for path in root.rglob("*") if path.is_file() and path.name != "run.jsonl")
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
@@ -58,7 +59,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_layout(written: Path) -> None:
-    names = set(files(written)) - {"synthetic.json"}
+    names = set(files(written))
     expected = set()
     for scene in ("scene_00000", "scene_00001", "scene_00002"):
         for name in ("clean", "final"):
@@ -94,7 +95,9 @@ def test_reads_back_as_it_was_rendered(written: Path) -> None:
 
 
 def test_settings_are_kept(written: Path) -> None:
-    settings = json.loads((written / "synthetic.json").read_text())
+    header, *lines = (written / "run.jsonl").read_text().splitlines()
+    assert [json.loads(line)["key"] for line in lines] == [f"scene_{k:05}" for k in range(3)]
+    settings = json.loads(header)["settings"]
     assert settings["width"] == 64
     assert settings["seed"] == 0
     assert settings["max_displacement"] == 20
@@ -111,7 +114,7 @@ def test_continues(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "Wrote 2 scenes of 64×48 pixels" in capsys.readouterr().out
     # Something was lost, and something is older than all the rest.
     (out / "training/final/scene_00001/frame_0002.png").unlink()
-    kept = out / "training/flow/scene_00001/frame_0001.flo"
+    kept = out / "training/flow/scene_00000/frame_0001.flo"
     os.utime(kept, (1, 1))
     assert run(out, 3) == 0
     assert "Wrote 2 scenes of 64×48 pixels" in (said := capsys.readouterr().out)
@@ -120,6 +123,37 @@ def test_continues(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert kept.stat().st_mtime == 1
     assert run(out, 3) == 0
     assert "Wrote 0 scenes" in capsys.readouterr().out
+    # A planted file, and a damaged one.
+    kept.write_bytes(b"PI")
+    mask = out / "training/occlusions/scene_00002/frame_0001.png"
+    mask.write_bytes(mask.read_bytes()[:-1] + b"x")
+    assert run(out, 3) == 0
+    assert "Wrote 2 scenes" in capsys.readouterr().out
+    assert files(out) == files(written)
+
+
+def test_overwrite(written: Path, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    assert run(out, 2, "--seed", 5) == 0
+    (out / "training/notes.txt").write_text("mine")
+    assert run(out, 1, "--overwrite") == 0
+    names = {name for name in files(written) if "scene_00000" in name}
+    expected = {name: files(written)[name] for name in names}
+    assert files(out) == expected | {"training/notes.txt": b"mine"}
+
+
+def test_two_at_a_time(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+
+    def meanwhile(done: int, _: int) -> None:
+        if done == 1:
+            for overwrite in (False, True):
+                with pytest.raises(
+                    FileError, match=f"in use by another run \\(process {os.getpid()} on "
+                ):
+                    write_sintel(tmp_path, CONFIG, 1, overwrite=overwrite)
+
+    assert write_sintel(tmp_path, CONFIG, 2, callback=meanwhile).written == 2
 
 
 def test_clean_only(written: Path, tmp_path: Path) -> None:
@@ -160,26 +194,26 @@ def test_other_settings(
 ) -> None:
     before = files(written)
     message = fails(written, 3, *args)
-    assert f"was drawn with other {named}; use the same again" in message
+    assert f"holds results of other settings ({named} was " in message
     assert files(written) == before
 
 
 def test_other_photographs(written: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     Image.new("RGB", (32, 32)).save(tmp_path / "a.png")
-    assert "other photographs" in fails(written, 3, "--textures", tmp_path)
+    assert "(photographs was " in fails(written, 3, "--textures", tmp_path)
 
 
 def test_foreign_folder(tmp_path: Path, fails: Callable[..., str]) -> None:
     (tmp_path / "training").mkdir()
     (tmp_path / "training/mine.png").write_text("mine")
-    assert "holds files already" in fails(tmp_path, 1)
+    assert "holds files, but no run.jsonl" in fails(tmp_path, 1)
     assert files(tmp_path) == {"training/mine.png": b"mine"}
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "\x00"])
 def test_damaged_settings(content: str, tmp_path: Path, fails: Callable[..., str]) -> None:
-    (tmp_path / "synthetic.json").write_text(content)
-    assert "synthetic.json: is damaged" in fails(tmp_path, 1)
+    (tmp_path / "run.jsonl").write_text(content)
+    assert "run.jsonl: is not the log of an earlier synthetic set" in fails(tmp_path, 1)
 
 
 def test_output_is_a_file(tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -211,10 +245,10 @@ def test_full_disk(
 
     monkeypatch.setattr(os, "fsync", full)
     assert "because the disk is full; free some space" in fails(tmp_path / "set", 2)
-    assert len(files(tmp_path / "set")) == 3  # settings and two frames, and nothing half
+    assert len(files(tmp_path / "set")) == 2  # two frames after the settings, and nothing half
     monkeypatch.undo()
     assert run(tmp_path / "set", 2) == 0
-    assert len(files(tmp_path / "set")) == 1 + 2 * PER_SCENE
+    assert len(files(tmp_path / "set")) == 2 * PER_SCENE
 
 
 @pytest.mark.parametrize(
@@ -282,6 +316,7 @@ def ended(group: int) -> bool:
     return False
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(os.name != "posix", reason="needs process groups")
 def test_interrupt_with_workers(written: Path, tmp_path: Path) -> None:
     out = tmp_path / "set"
@@ -311,7 +346,7 @@ def test_interrupt_with_workers(written: Path, tmp_path: Path) -> None:
     assert not [name for name in found if name.endswith(".tmp")]
     for name, content in files(written).items():
         assert found[name] == content
-    assert len(found) % PER_SCENE == 1  # begun scenes were finished
+    assert len(found) % PER_SCENE == 0  # begun scenes were finished
 
 
 # The function behind the command

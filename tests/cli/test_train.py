@@ -28,6 +28,7 @@ from _learning import (  # noqa: E402
 from _problems import run_python  # noqa: E402
 from hamflow.cli import train as cli  # noqa: E402
 from hamflow.cli.main import main  # noqa: E402
+from hamflow.errors import FileError  # noqa: E402
 from hamflow.learning import loop  # noqa: E402
 from hamflow.learning.checkpoint import Progress, read_progress  # noqa: E402
 from hamflow.learning.config import DataConfig, TrainConfig  # noqa: E402
@@ -73,8 +74,8 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[TrainConfig, Path, boo
     """Runs that were asked for, none of which takes place."""
     asked: list[tuple[TrainConfig, Path, bool]] = []
 
-    def train(config: TrainConfig, output: Path, *, resume: bool, callback: Any) -> Progress:
-        asked.append((config, output, resume))
+    def train(config: TrainConfig, output: Path, *, overwrite: bool, callback: Any) -> Progress:
+        asked.append((config, output, overwrite))
         return Progress(step=config.steps)
 
     monkeypatch.setattr(loop, "train", train)
@@ -97,7 +98,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         "usage: hamflow train",
         "--config",
-        "--resume",
+        "--overwrite",
         "--data ",
         "--subset",
         "--model {ff,fq,qq}",
@@ -184,7 +185,6 @@ def test_wrong_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["--network.m", "32"], "fq needs descriptors of m = 64"),
         (["--data", "folder", str(tmp_path / "missing")], "does not exist"),
         (["--start", str(tmp_path / "missing.safetensors")], "missing.safetensors"),
-        (["--resume"], "there is nothing to resume"),
     ):
         assert main(["train", "-o", output, *options]) == 1
         assert words in one_sentence(capsys)
@@ -204,8 +204,19 @@ def test_a_run(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "winner takes all" in printed
     assert f"px, in {output / 'best.safetensors'}" in printed
     assert len(read_curve(output / "curve.csv")) == 3
-    assert main(["train", "-o", str(output), "--config", str(tiny)]) == 1
-    assert "there is a run already" in one_sentence(capsys)
+    log = (output / "run.jsonl").read_bytes()
+    assert len(log.splitlines()) == 4
+    # Nothing is left to do.
+    assert main(["train", "-o", str(output), "--config", str(tiny)]) == 0
+    assert (output / "run.jsonl").read_bytes() == log
+    assert main(["train", "-o", str(output), "--config", str(tiny), "--window", "32"]) == 1
+    assert "run.jsonl: holds results of other settings (window was 16" in one_sentence(capsys)
+    assert main(["train", "-o", str(output), "--config", str(tiny), "--seed", "3"]) == 1
+    assert "(seed was 0, not 3)" in one_sentence(capsys)
+    again = ["--config", str(tiny), "--seed", "3", "--steps", "2", "--overwrite"]
+    assert main(["train", "-o", str(output), *again]) == 0
+    assert len(read_curve(output / "curve.csv")) == 2
+    assert not (output / "best.safetensors").exists()
 
 
 def test_from_pairs_on_the_disk(tiny: Path, tmp_path: Path) -> None:
@@ -217,7 +228,8 @@ def test_from_pairs_on_the_disk(tiny: Path, tmp_path: Path) -> None:
     assert (config.data.subset, config.data.root, progress.step) == (0.4, root, 3)
 
 
-def test_stopped_and_resumed_with_the_settings_it_had(
+@pytest.mark.usefixtures("interruptible")
+def test_stopped_and_continued_with_the_settings_it_had(
     tiny: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -234,12 +246,12 @@ def test_stopped_and_resumed_with_the_settings_it_had(
         patch.setattr(cli._Shown, "__call__", stopping)
         assert main(["train", "-o", str(output), "--config", str(tiny)]) == 130
     captured = capsys.readouterr()
-    assert "Stopped at step 1; --resume continues." in captured.out
+    assert "Stopped at step 1; the same command continues." in captured.out
     assert captured.err == "hamflow: Interrupted.\n"
-    assert main(["train", "-o", str(output), "--resume", "--window", "32"]) == 1
-    assert "the run had another window (16)" in one_sentence(capsys)
-    # No file and no flag: the checkpoint knows.
-    assert main(["train", f"--output={output}", "--resume"]) == 0
+    assert main(["train", "-o", str(output), "--window", "32"]) == 1
+    assert "(window was 16, not 32)" in one_sentence(capsys)
+    # No file and no flag: the log knows.
+    assert main(["train", f"--output={output}"]) == 0
     numbers = [row["number"] for row in read_curve(output / "curve.csv")]
     assert numbers == ["1", "2", "3"]
 
@@ -262,41 +274,43 @@ def started(*options: str) -> Iterator[subprocess.Popen[str]]:
             process.communicate()
 
 
-@pytest.mark.usefixtures("hidden_extras")
+@pytest.mark.usefixtures("hidden_extras", "interruptible")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs sessions as Linux has them")
 def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
     output = tmp_path / "run"
-    curve, checkpoint = output / "curve.csv", output / "checkpoint.safetensors"
+    checkpoint = output / "checkpoint.safetensors"
     # As Ctrl-C in a terminal does, the signal reaches all: the worker, too, for which the command
     # may be waiting.
     root = write_pairs(tmp_path / "data", count=2, size=(32, 32))
     options = ["--config", str(tiny), "--workers", "1", "--steps", "100000"]
     options += ["--data", "folder", str(root)]
     with started("-o", str(output), *options) as process:
-        wait_for_steps(process, curve, 1)
+        wait_for_steps(process, output, 1)
         os.killpg(process.pid, signal.SIGINT)
         printed, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, error
     assert error == "hamflow: Interrupted.\n"
-    assert "--resume continues" in printed
+    assert "the same command continues" in printed
     config, progress = read_progress(checkpoint)
     assert 1 <= progress.step < 100_000
+    curve = output / "curve.csv"
     assert len(read_curve(curve)) == progress.step
     assert wait_until_alone(process.pid) == []
 
     # Killed, it cannot end its worker; the worker ends by itself.
-    with started("-o", str(output), "--resume") as process:
-        wait_for_steps(process, curve, progress.step + 2)
+    with started("-o", str(output)) as process:
+        wait_for_steps(process, output, progress.step + 2)
+        with pytest.raises(FileError, match=f"in use by another run \\(process {process.pid} on "):
+            loop.train(config, output)
         process.kill()
         process.communicate()
     assert wait_until_alone(process.pid) == []
-    assert len(read_curve(curve)) > progress.step
 
     # All the same it goes on from the checkpoint.
     def stop(_: object) -> None:
         signal.raise_signal(signal.SIGTERM)
 
-    again = loop.train(replace(config, workers=0), output, resume=True, callback=stop)
+    again = loop.train(replace(config, workers=0), output, callback=stop)
     assert again.step == progress.step + 1
     numbers = [int(row["number"]) for row in read_curve(curve)]
     assert numbers == list(range(1, again.step + 1))
@@ -317,10 +331,9 @@ def test_without_torch(
         monkeypatch.setitem(sys.modules, name, None)
     for name in ("loop", "checkpoint", "network"):
         monkeypatch.delitem(sys.modules, f"hamflow.learning.{name}", raising=False)
-    for options in ([], ["--resume"]):
-        assert main(["train", "-o", str(tmp_path / "run"), *options]) == 1
-        error = one_sentence(capsys)
-        assert "Training needs torch; install it with: pip install 'hamflow[train]'." in error
+    assert main(["train", "-o", str(tmp_path / "run")]) == 1
+    error = one_sentence(capsys)
+    assert "Training needs torch; install it with: pip install 'hamflow[train]'." in error
     assert not (tmp_path / "run").exists()
 
 

@@ -125,16 +125,17 @@ def test_what_cannot_be_compared() -> None:
 
 def test_reading_logs(tmp_path: Path) -> None:
     written = evaluation("any", errors_of("p", 1, None, 3), dataset="folder")
-    path = write_log(tmp_path / "records.jsonl", written)
+    path = write_log(tmp_path / "run.jsonl", written)
     found = read_evaluation(path, "name")
     assert (found.label, found.settings) == ("name", written.settings)
     assert [one.as_row() for one in found.records] == [one.as_row() for one in written.records]
     # A line that was being written is not there yet.
     path.write_bytes(path.read_bytes()[:-3])
     assert [one.pair for one in read_evaluation(path, "name").records] == ["p0", "p1"]
-    for text in ("", "{}", "{}\n", "[]\n", '{"pairs": ["p"]}\n{"pair": "p"}\n', "\0\n"):
+    settings = '{"work": "evaluation", "settings": {"pairs": ["p"]}}\n'
+    for text in ("", "{}", "{}\n", "[]\n", settings + '{"key": "p"}\n', "\0\n"):
         path.write_text(text)
         message = message_of(lambda: read_evaluation(path, "name"), path)
         assert "is not the log of an earlier evaluation" in message
     path.unlink()
-    assert "cannot be read" in message_of(lambda: read_evaluation(path, "name"), path)
+    assert "does not exist" in message_of(lambda: read_evaluation(path, "name"), path)

@@ -94,19 +94,19 @@ def test_occlusion_f1() -> None:
     assert judge("x", nothing, truth, None, seconds=1, memory=None).occlusion_f1 is None
 
 
-def test_resume_continues(tmp_path: Path) -> None:
-    log = tmp_path / "records.jsonl"
+def test_a_rerun_continues(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
     interrupted = Counted(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
         evaluate(SCENES, interrupted, log=log)
     # As if the machine had gone down in the middle of a line.
-    log.write_bytes(log.read_bytes() + b'{"pair": "scene_0')
+    log.write_bytes(log.read_bytes() + b'{"key": "scene_0')
     method = Counted()
     seen: list[tuple[str, int, int]] = []
-    found = evaluate(SCENES, method, log=log, resume=True, progress=lambda *s: seen.append(s))
+    found = evaluate(SCENES, method, log=log, progress=lambda *s: seen.append(s))
     assert method.calls == 1
     assert seen == [("scene_00002", 2, 3), ("", 3, 3)]
-    again = evaluate(SCENES, Counted(stop_after=0), log=log, resume=True)
+    again = evaluate(SCENES, Counted(stop_after=0), log=log)
     whole = evaluate(SCENES, Method(QUICK))
     for one, other, expected in zip(found.records, again.records, whole.records, strict=True):
         assert one.metrics == other.metrics == expected.metrics
@@ -114,10 +114,10 @@ def test_resume_continues(tmp_path: Path) -> None:
         assert one.as_row() == other.as_row()
 
 
-def test_resumed_sums_pool_alike(tmp_path: Path) -> None:
-    log = tmp_path / "records.jsonl"
+def test_read_sums_pool_alike(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
     evaluate(SCENES, Method(QUICK), log=log)
-    read = evaluate(SCENES, Method(QUICK), log=log, resume=True).summary()
+    read = evaluate(SCENES, Method(QUICK), log=log).summary()
     whole = evaluate(SCENES, Method(QUICK)).summary()
     for name, value in whole.items():
         if name not in ("seconds", "peak_memory") and isinstance(value, float):
@@ -125,34 +125,29 @@ def test_resumed_sums_pool_alike(tmp_path: Path) -> None:
 
 
 def _other_window(log: Path) -> None:
-    evaluate(SCENES, Method(replace(QUICK, window=8)), log=log, resume=True)
+    evaluate(SCENES, Method(replace(QUICK, window=8)), log=log)
 
 
 def _other_pairs(log: Path) -> None:
-    evaluate(SCENES[:2], Method(QUICK), log=log, resume=True)
+    evaluate(SCENES[:2], Method(QUICK), log=log)
 
 
 def _other_data(log: Path) -> None:
-    evaluate(SCENES, Method(QUICK), data={"dataset": "other"}, log=log, resume=True)
-
-
-def _afresh(log: Path) -> None:
-    evaluate(SCENES, Method(QUICK), log=log)
+    evaluate(SCENES, Method(QUICK), data={"dataset": "other"}, log=log)
 
 
 @pytest.mark.parametrize(
     ("work", "message"),
     [
-        (_other_window, "other window"),
-        (_other_pairs, "other pairs"),
-        (_other_data, "other data"),
-        (_afresh, "earlier evaluation"),
+        (_other_window, "window was"),
+        (_other_pairs, "pairs was"),
+        (_other_data, "data.dataset was None, not other"),
     ],
 )
 def test_another_evaluation_is_not_mixed_in(
     tmp_path: Path, work: Callable[[Path], None], message: str
 ) -> None:
-    log = tmp_path / "records.jsonl"
+    log = tmp_path / "run.jsonl"
     evaluate(SCENES, Method(QUICK), log=log)
     before = log.read_bytes()
     with pytest.raises(FileError, match=message):
@@ -160,13 +155,25 @@ def test_another_evaluation_is_not_mixed_in(
     assert log.read_bytes() == before
 
 
-@pytest.mark.parametrize("line", [b"{}\n", b'{"pair": 1}\n', b"[]\n", b"not json\n"])
-def test_damaged_log(tmp_path: Path, line: bytes) -> None:
-    log = tmp_path / "records.jsonl"
+def test_overwrite_begins_anew(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    evaluate(SCENES, Method(QUICK), log=log)
+    method = Counted(replace(QUICK, window=8))
+    found = evaluate(SCENES, method, log=log, overwrite=True)
+    assert method.calls == 3
+    assert len(log.read_bytes().splitlines()) == 1 + 3
+    again = evaluate(SCENES, Counted(replace(QUICK, window=8), stop_after=0), log=log)
+    assert [one.as_row() for one in again.records] == [one.as_row() for one in found.records]
+
+
+@pytest.mark.parametrize("line", ["{}", '{"key": "scene_00000", "source": MARK}', "[]", "not json"])
+def test_damaged_log(tmp_path: Path, line: str) -> None:
+    log = tmp_path / "run.jsonl"
     evaluate(SCENES[:1], Method(QUICK), log=log)
-    log.write_bytes(log.read_bytes() + line)
-    with pytest.raises(FileError, match="earlier evaluation"):
-        evaluate(SCENES[:1], Method(QUICK), log=log, resume=True)
+    mark = json.dumps(json.loads(log.read_text().splitlines()[1])["source"])
+    log.write_text(log.read_text() + line.replace("MARK", mark) + "\n")
+    with pytest.raises(FileError, match=r"is damaged; remove that line\.$"):
+        evaluate(SCENES[:1], Method(QUICK), log=log)
 
 
 class Broken(Method):
@@ -191,7 +198,7 @@ def test_failures_are_recorded(tmp_path: Path) -> None:
     assert row["failed"] == 1
     assert row["images"] == 2
     assert found.records[1].as_row()["epe_all"] is None
-    again = evaluate(SCENES, Broken(None), log=log, resume=True)
+    again = evaluate(SCENES, Broken(None), log=log)
     assert again.records[1].failed == "undefined flow"
     assert again.records[1].metrics is None
 

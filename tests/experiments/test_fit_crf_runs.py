@@ -85,10 +85,10 @@ def test_log_is_not_overwritten(pairs: FolderDataset, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"window": 18}, "window"),
-        ({"scale": 2}, "pairs, scale"),
-        ({"cap": 10.0}, "cap"),
-        ({"start": CrfConfig(outer=1)}, "solver"),
+        ({"window": 18}, r"\(window was"),
+        ({"scale": 2}, r"\(pairs was .*, scale was"),
+        ({"cap": 10.0}, r"\(cap was 100\.0, not 10\.0\)"),
+        ({"start": CrfConfig(outer=1)}, r"\(solver\.inner was"),
     ],
 )
 def test_log_of_another_fit(
@@ -97,9 +97,9 @@ def test_log_of_another_fit(
     log = tmp_path / "fit.jsonl"
     fit(pairs, **{**QUICK, "budget": 1}, log=log)
     before = log.read_bytes()
-    with pytest.raises(FileError, match=f"with other {what},"):
+    with pytest.raises(FileError, match=what):
         fit(pairs, **{**QUICK, **changes}, log=log, resume=True)
-    with pytest.raises(FileError, match="with other pairs,"):
+    with pytest.raises(FileError, match=r"\(pairs was"):
         fit(pairs[:1], **QUICK, log=log, resume=True)
     assert log.read_bytes() == before
 

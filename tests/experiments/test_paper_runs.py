@@ -184,7 +184,7 @@ def test_everything_is_looked_at_before_the_training(
 ) -> None:
     save_run(nets / "qq-5")
     names = ("--networks", "qq-5", "ff-5")
-    (out / "ff-5-crf-f.jsonl").write_text("{}\n")
+    (out / "ff-5-crf-f.jsonl").write_text('{"work": "evaluation", "settings": {}}\n{"key": "a"}\n')
     assert "ff-5-crf-f.jsonl: holds the pairs of an earlier evaluation" in fails(*arguments, *names)
     (out / "ff-5-crf-f.jsonl").write_text("else\n")
     assert "not the log" in fails(*arguments, *names, "--resume")

@@ -99,7 +99,7 @@ def test_resume(
 def test_all_logs_are_looked_at_first(
     root: Path, quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "quick.jsonl").write_text('{"method": "quick"}\n')
+    (tmp_path / "quick.jsonl").write_text('{"work": "evaluation", "settings": {}}\n{"key": "a"}\n')
     monkeypatch.setattr(table3, "evaluate", None)  # nothing is measured
     with pytest.raises(FileError, match=r"quick\.jsonl: holds the pairs"):
         table3.run(FolderDataset(root), ["fast-unrefined", str(quick)], logs=tmp_path)

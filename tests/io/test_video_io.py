@@ -153,9 +153,6 @@ def test_video_gives_the_pixels(tmp_path: Path, suffix: str) -> None:
         for frame, picture in zip(found, pictures, strict=True):
             assert frame.image.dtype == np.uint8
             assert difference(frame.image, picture) < 8
-    assert frames.has_name(found[0].name)
-    assert not frames.has_name("frame_1")
-    assert not frames.has_name("other")
 
 
 def test_more_than_8_bits(tmp_path: Path) -> None:

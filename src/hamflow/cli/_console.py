@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -57,6 +58,21 @@ def pair_progress(console: Console) -> Iterator[CountProgress]:
         yield progress
 
 
+@contextmanager
+def says_how_to_continue(place: Path, overwrite: bool) -> Iterator[None]:
+    """When the user interrupts the block, say that what is done is kept, and how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"Stopped early; what is done is kept in {place}, and {continuing(overwrite)}.")
+        raise
+
+
+def continuing(overwrite: bool) -> str:
+    """Return how to continue, as a part of a sentence."""
+    return f"the same command{' without --overwrite' if overwrite else ''} continues"
+
+
 def named(progress: CountProgress, title: str) -> CountProgress:
     """Put a title before the names of the pairs."""
     return lambda name, done, total: progress(f"{title} {name}", done, total)
@@ -64,7 +80,11 @@ def named(progress: CountProgress, title: str) -> CountProgress:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does."""
+    """Let SIGTERM end the work as Ctrl-C does.
+
+    Ctrl-C itself stays as it is: a shell that starts a command in the background of a script has it
+    ignore Ctrl-C, which is then meant for other commands. SIGTERM ends it all the same.
+    """
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +12,12 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from hamflow._resume import LOG
 from hamflow._runtime import machine
-from hamflow.cli._console import cell, named, pair_progress, say
+from hamflow.cli._console import cell, named, pair_progress, say, says_how_to_continue
 from hamflow.cli._data import DataOptions, open_pairs
 from hamflow.cli._options import check_targets
-from hamflow.cli.evaluate import LOG, report_writer
+from hamflow.cli.evaluate import report_writer
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.comparison import (
     METRICS,
@@ -59,7 +61,7 @@ def compare_command(
     metric: str = "epe_all",
     clusters: bool = False,
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
-    resume: bool = False,
+    overwrite: bool = False,
     json: Path | None = None,
     html: Path | None = None,
 ) -> None:
@@ -95,15 +97,15 @@ def compare_command(
     output
         Folder for compare.csv (a line for each pair), compare.json, and the evaluations, each in a
         folder of its own that can be compared again.
-    resume
-        Go on with what is in that folder.
+    overwrite
+        Evaluate anew what is in that folder; without it, an interrupted comparison is continued.
     json
         Where to write everything as JSON, besides that folder.
     html
         Where to write a report of the first method as one page, the others beside it; needs the
         extra 'report'.
     """
-    _check_options(methods, metric, output, resume=resume)
+    _check_options(methods, metric, output, overwrite=overwrite)
     write_report = None if html is None else report_writer()
     sources = {text: _source(text, scale) for text in methods}
     chosen = {text: source for text, source in sources.items() if isinstance(source, Method)}
@@ -118,12 +120,9 @@ def compare_command(
         raise InputError("Folders are compared as they are; leave out --data, --scale and so on.")
     logs = _prepared(methods, chosen, output, data, {"--json": json, "--html": html})
     console = Console(markup=False)
-    try:
-        found = _evaluated(sources, opened, logs, resume, console)
-    except KeyboardInterrupt:
-        if output is not None:
-            say(f"What was measured is in {output}; --resume continues.")
-        raise
+    told = nullcontext() if output is None else says_how_to_continue(output, overwrite)
+    with told:
+        found = _evaluated(sources, opened, logs, overwrite, console)
     result = compare(found, metric, clusters=clusters)
     written = _write(result, output, json)
     if write_report is not None and html is not None:
@@ -167,7 +166,7 @@ def _evaluated(
     sources: Mapping[str, Method | Evaluation],
     opened: tuple[Sequence[Pair], dict[str, Any]],
     logs: Mapping[str, Path],
-    resume: bool,
+    overwrite: bool,
     console: Console,
 ) -> list[Evaluation]:
     """Return the evaluations that were there, and those that are made now."""
@@ -183,7 +182,7 @@ def _evaluated(
                 source,
                 data=opened[1],
                 log=logs.get(text),
-                resume=resume,
+                overwrite=overwrite,
                 progress=named(progress, text),
             )
         found.append(replace(one, label=labels[text]))
@@ -191,7 +190,7 @@ def _evaluated(
 
 
 def _check_options(
-    methods: Sequence[str], metric: str, output: Path | None, *, resume: bool
+    methods: Sequence[str], metric: str, output: Path | None, *, overwrite: bool
 ) -> None:
     if len(methods) < 2:
         raise InputError("Name at least two methods to compare.")
@@ -202,8 +201,8 @@ def _check_options(
             raise InputError(f"{text} is named twice; name different methods.")
     if metric not in METRICS:
         raise InputError(f"--metric must be one of {', '.join(METRICS)}; not {metric!r}.")
-    if resume and output is None:
-        raise InputError("--resume needs the folder to go on with; name it by --output.")
+    if overwrite and output is None:
+        raise InputError("--overwrite needs the folder to begin anew; name it by --output.")
 
 
 def _source(text: str, scale: int) -> Method | Evaluation:

@@ -9,8 +9,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from hamflow._resume import LOG, WorkLog
 from hamflow._runtime import machine
-from hamflow.cli._console import cell, pair_progress, say
+from hamflow.cli._console import cell, pair_progress, say, says_how_to_continue
 from hamflow.cli._data import DataOptions, data_label, open_pairs
 from hamflow.cli._options import check_targets, chosen_method, parse_window
 from hamflow.crf import CrfConfig
@@ -18,11 +19,11 @@ from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation, write_csv, write_json
-from hamflow.evaluation.runner import evaluate
-from hamflow.io._atomic import check_writable, make_folder
+from hamflow.evaluation.runner import WORK, evaluate
+from hamflow.io._atomic import check_writable
 
-LOG, TABLE = "records.jsonl", "pairs.csv"
-"""Files in the folder of an evaluation."""
+TABLE = "pairs.csv"
+"""File in the folder of an evaluation, besides its log."""
 
 # Rows of the summary: heading, key, format.
 _ERRORS: tuple[tuple[str, str, str], ...] = (
@@ -63,19 +64,22 @@ def evaluate_command(
     window: str | None = None,
     crf_file: Path | None = None,
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
-    resume: bool = False,
+    overwrite: bool = False,
     json: Path | None = None,
     html: Path | None = None,
 ) -> None:
     """Measure a preset or a method on all pairs of a data set with known flow.
 
-    Every pair is on the disk as soon as it is measured, so that --resume continues after an
-    interruption. The folder of the evaluation gets pairs.csv, a line for each pair. At the end
-    there is a table of endpoint errors (EPE) over all pixels of all pairs together and as the mean
-    over the pairs, over visible (noc) and occluded (occ) pixels, by the length of the true flow (s)
-    and the distance to occlusion boundaries (d), KITTI's Fl, shares of pixels that are off by more
-    than 1, 3 and 5 pixels, the angular error, how well the confidence orders the errors (AUSE, the
-    smaller the better), seconds for a pair, and the most memory that was in use.
+    Every pair is in the log run.jsonl as soon as it is measured, and pairs.csv gets a line for each
+    pair at the end. Then there is a table of endpoint errors (EPE) over all pixels of all pairs
+    together and as the mean over the pairs, over visible (noc) and occluded (occ) pixels, by the
+    length of the true flow (s) and the distance to occlusion boundaries (d), KITTI's Fl, shares of
+    pixels that are off by more than 1, 3 and 5 pixels, the angular error, how well the confidence
+    orders the errors (AUSE, the smaller the better), seconds for a pair, and the most memory that
+    was in use.
+
+    The same command again continues an interrupted run; a folder with other settings or other files
+    is refused; --overwrite begins anew.
 
     Parameters
     ----------
@@ -103,9 +107,9 @@ def evaluate_command(
         TOML file with parameters of crf-f and crf-q instead of the paper's, named as in
         hamflow.crf.CrfConfig.
     output
-        Folder of the evaluation; by default evaluations/DATASET-METHOD.
-    resume
-        Go on with the evaluation in that folder.
+        Folder of the evaluation, new or empty; by default evaluations/DATASET-METHOD.
+    overwrite
+        Begin anew: drop what an earlier evaluation left in that folder.
     json
         Where to write the settings, the summary and all pairs as JSON.
     html
@@ -130,25 +134,16 @@ def evaluate_command(
         files=[preset, model, crf_file, folder / LOG, folder / TABLE],
         root=root,
     )
-    make_folder(folder)
-    for path in (folder / TABLE, json, html):
-        if path is not None:
-            check_writable(path)
     console = Console(markup=False)
-    try:
-        with pair_progress(console) as progress:
-            found = evaluate(
-                pairs,
-                chosen,
-                data=described,
-                log=folder / LOG,
-                resume=resume,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        say(f"What was measured is in {folder}; --resume continues.")
-        raise
-    write_csv(folder / TABLE, [record.as_row() for record in found.records])
+    with WorkLog.in_folder(folder, WORK, overwrite=overwrite) as log:
+        for path in (json, html):
+            if path is not None:
+                check_writable(path)
+        if overwrite:
+            (folder / TABLE).unlink(missing_ok=True)
+        with says_how_to_continue(folder, overwrite), pair_progress(console) as progress:
+            found = evaluate(pairs, chosen, data=described, log=log, progress=progress)
+        write_csv(folder / TABLE, [record.as_row() for record in found.records])
     if json is not None:
         write_json(json, as_json(found))
     console.print(summary_table(found))

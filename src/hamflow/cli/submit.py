@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
-from hamflow.cli._console import pair_progress, say
+from hamflow.cli._console import pair_progress, say, says_how_to_continue
 from hamflow.cli._options import chosen_method
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.methods import Method, MethodConfig
@@ -26,7 +26,7 @@ def submit(
     method: str | None = None,
     model: str | None = None,
     scale: int = 1,
-    resume: bool = False,
+    overwrite: bool = False,
     verify: bool = False,
 ) -> None:
     """Compute the flow of a benchmark's test pairs, ready for the upload to its server.
@@ -36,10 +36,12 @@ def submit(
     in KITTI's 16 bits, and flow.zip for the upload. Pixels that move by more than 512 pixels, which
     these files cannot hold, are marked as invalid, and KITTI's server fills them from their row.
 
-    Ctrl-C ends the work, and --resume continues it; hamflow-submission.json tells how the files
-    were made, and other settings or frames are refused. At the end every file is read back and
-    checked, and the mean time of a pair is told, which the servers ask for. --verify does only
-    that check, at any later time.
+    At the end every file is read back and checked, and the mean time of a pair is told, which the
+    servers ask for. --verify does only that check, at any later time. The log run.jsonl tells how
+    the files were made. Files of frames that were changed since then are computed again.
+
+    The same command again continues an interrupted run; a folder with other settings or other files
+    is refused; --overwrite begins anew.
 
     Parameters
     ----------
@@ -60,8 +62,8 @@ def submit(
         Another descriptor: the name of a shipped model, or a .safetensors file.
     scale
         Reduce the frames by this whole factor first; the files have the full size all the same.
-    resume
-        Keep the good files that an earlier run with the same settings wrote to the folder.
+    overwrite
+        Begin anew: replace the files of an earlier run.
     verify
         Compute and write nothing; read back what is in the folder (and in flow.zip), and check it
         against the data set. The exit code is 1 if anything is missing, too much or damaged.
@@ -69,27 +71,23 @@ def submit(
     if verify:
         needless = {"--preset": preset, "--method": method, "--model": model}
         given = [name for name, value in needless.items() if value is not None]
-        given += ["--scale"] * (scale != 1) + ["--resume"] * resume
+        given += ["--scale"] * (scale != 1) + ["--overwrite"] * overwrite
         if given:
-            raise InputError(f"--verify only reads; leave {' and '.join(given)} away.")
+            raise InputError(f"--verify only reads; leave out {' and '.join(given)}.")
         _verify(benchmark, root, output, passes)
         return
     chosen = Method(MethodConfig(chosen_method(preset, method), model=model, scale=scale))
     console = Console(markup=False)
-    try:
-        with pair_progress(console) as progress:
-            found = compute(
-                benchmark,
-                root,
-                output,
-                chosen,
-                passes=passes or None,
-                resume=resume,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        say(f"Stopped early; what is done is kept in {output}, and --resume continues.")
-        raise
+    with says_how_to_continue(output, overwrite), pair_progress(console) as progress:
+        found = compute(
+            benchmark,
+            root,
+            output,
+            chosen,
+            passes=passes or None,
+            overwrite=overwrite,
+            progress=progress,
+        )
     for sentence in _sentences(found, output):
         say(sentence)
 
@@ -110,7 +108,7 @@ def _sentences(found: Submission, output: Path) -> list[str]:
     if found.archive is not None:
         said.append(f"Upload {found.archive}.")
     elif len(found.folders) < 2:
-        said.append("The server wants both passes; --resume without --passes completes them.")
+        said.append("The server wants both passes; run this without --passes to add the other one.")
     else:
         said.append(
             "Pack the folder with the bundler that comes with MPI-Sintel, and upload the result: "
@@ -133,7 +131,7 @@ def _verify(benchmark: str, root: Path, output: Path, passes: tuple[str, ...]) -
     if found.faults:
         raise FileError(
             f"{output}: is not ready for upload, with {found.faults}; remove what does not belong "
-            "there, and run again with --resume instead of --verify."
+            "there, and run the command without --verify."
         )
     say(f"{_count(found.good, 'file')} verified in {output}; nothing is wrong.")
     for sentence in _attention(benchmark, found.good, found.official):

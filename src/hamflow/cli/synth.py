@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from hamflow.cli._console import continuing, terminable
 from hamflow.datasets.synthetic import SyntheticConfig, write_sintel
 from hamflow.errors import InputError
 
@@ -26,13 +27,17 @@ def synth(
     seed: int = 0,
     workers: int | None = None,
     clean: bool = False,
+    overwrite: bool = False,
 ) -> None:
     """Render scenes with known flow and occlusions, to train on or to test with.
 
     Each is made of moving, turning, bending layers that are cut from photographs. The folder has
     the layout of the Sintel benchmark: training/clean holds the frames, training/final the same
     with blur, fog, noise and changes of the light, training/flow, /occlusions and /invalid the
-    truth. Ctrl-C ends the work; the same command continues it, and with a larger -n the set grows.
+    truth. With a larger -n, the set grows. The log run.jsonl tells how it was made.
+
+    The same command again continues an interrupted run; a folder with other settings or other files
+    is refused; --overwrite begins anew.
 
     Parameters
     ----------
@@ -55,6 +60,8 @@ def synth(
         How many processes; by default one for each processor.
     clean
         Write only the frames without effects, not training/final.
+    overwrite
+        Begin anew: remove the scenes of an earlier set in that folder.
     """
     if workers is None:
         workers = _processors()
@@ -78,7 +85,8 @@ def synth(
     complete = 0
     # Only where someone may be watching.
     quiet = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+    shown = Progress(*columns, console=console, transient=True, disable=quiet)
+    with terminable(), shown as bar:
         task = bar.add_task("reading photographs" if textures else "preparing", total=None)
 
         def show(done: int, total: int) -> None:
@@ -97,12 +105,13 @@ def synth(
                 folder=textures,
                 seed=seed,
                 workers=workers,
+                overwrite=overwrite,
                 callback=show,
             )
         except KeyboardInterrupt:
             console.print(
-                f"Stopped early with {complete} of {number} scenes in {output}; the same command "
-                "continues.",
+                f"Stopped early with {complete} of {number} scenes in {output}; "
+                f"{continuing(overwrite)}.",
                 highlight=False,
             )
             raise

@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from hamflow._resume import LOG, read_log
+from hamflow.cli._console import continuing
 from hamflow.errors import InputError
-from hamflow.learning.config import DatasetName, TrainConfig, read_config
+from hamflow.learning.config import WORK, DatasetName, TrainConfig, config_of, read_config
 
 if TYPE_CHECKING:
     from hamflow.learning.loop import Step
@@ -23,22 +25,25 @@ _ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flo
 
     Without any option: the paper's 7-layer network, learned as FQ on scenes that are rendered
     meanwhile, from photographs if --data.root names a folder of them. The folder OUTPUT gets the
-    best and the latest weights, the learning curve (CSV, picture, TensorBoard events) and what
-    --resume needs. Ctrl-C (or SIGTERM) ends the run after the current step, with a checkpoint.
+    best and the latest weights, a log of all steps (run.jsonl), the learning curve (CSV, picture,
+    TensorBoard events) and a checkpoint. Ctrl-C (or SIGTERM) ends the run after the current step,
+    with a checkpoint.
+
+    The same command again continues an interrupted run; a folder with other settings or other files
+    is refused; --overwrite begins anew. The settings need not be given again: the folder has them.
 
     All settings can stand in a TOML file (--config), named as the flags are, with a table for each
     group; flags count before the file. On several processes or machines:
-    torchrun --nproc-per-node 2 -m hamflow train ... (to resume, all must see the folder OUTPUT).
+    torchrun --nproc-per-node 2 -m hamflow train ... (to continue, all must see the folder OUTPUT).
 
     Parameters
     ----------
     output
-        Folder of the run; created if need be.
+        Folder of the run, new or empty.
     config
         TOML file with settings; see above.
-    resume
-        Continue the run in that folder as if it had never stopped, with the settings it had; none
-        of them needs to be given again.
+    overwrite
+        Begin anew: drop an earlier run in that folder.
     data_set
         Learn from pairs on the disk: DATASET ROOT, short for --data.dataset and --data.root.
         Datasets: sintel, kitti2012, kitti2015, middlebury, middlebury-stereo, chairs, things,
@@ -52,25 +57,25 @@ _ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flo
 
 
 def train_command(args: Sequence[str]) -> Callable[..., None]:
-    """Return the command; its defaults are those of `args`' ``--config`` file or resumed run."""
+    """Return the command; its defaults are those of the ``--config`` file or of the earlier run."""
     default = _defaults(args)
 
     def train(
         output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
         *,
         config: Path | None = None,
-        resume: bool = False,
+        overwrite: bool = False,
         data_set: Annotated[tuple[DatasetName, Path] | None, tyro.conf.arg(name="data")] = None,
         subset: float | None = None,
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = default,
     ) -> None:
-        run_training(_chosen(settings, data_set, subset), output, resume=resume)
+        run_training(_chosen(settings, data_set, subset), output, overwrite=overwrite)
 
     train.__doc__ = _ABOUT
     return train
 
 
-def run_training(settings: TrainConfig, output: Path, *, resume: bool) -> None:
+def run_training(settings: TrainConfig, output: Path, *, overwrite: bool = False) -> None:
     """Train with a progress bar, and say what came of it."""
     try:
         from hamflow.learning.loop import BEST, train  # noqa: PLC0415
@@ -92,7 +97,7 @@ def run_training(settings: TrainConfig, output: Path, *, resume: bool) -> None:
     with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
         task = bar.add_task("preparing", total=settings.steps)
         shown = _Shown(console, bar, task, quiet)
-        progress = train(settings, output, resume=resume, callback=shown)
+        progress = train(settings, output, overwrite=overwrite, callback=shown)
     if shown.table.row_count:
         console.print(shown.table)
     if progress.best_step:
@@ -102,7 +107,8 @@ def run_training(settings: TrainConfig, output: Path, *, resume: bool) -> None:
             soft_wrap=True,
         )
     if progress.step < settings.steps:
-        console.print(f"Stopped at step {progress.step}; --resume continues.", highlight=False)
+        sentence = f"Stopped at step {progress.step}; {continuing(overwrite)}."
+        console.print(sentence, highlight=False)
         raise KeyboardInterrupt
 
 
@@ -127,7 +133,7 @@ class _Shown:
 
     def __call__(self, step: Step) -> None:
         if not self._started:
-            # What a resumed run had done before says nothing of how long the rest takes.
+            # What a continued run had done before says nothing of how long the rest takes.
             total = self._bar.tasks[self._task].total
             self._bar.reset(self._task, completed=step.number - 1, total=total)
             self._started = True
@@ -168,14 +174,12 @@ def _defaults(words: Sequence[str]) -> TrainConfig:
     if config is not None:
         return read_config(config)
     output = _named(words, "--output", "-o")
-    if "--resume" not in words or output is None:
+    log = Path(output or "", LOG)
+    if "--overwrite" in words or output is None or not log.exists():
         return TrainConfig()
-    try:
-        from hamflow.learning.checkpoint import read_progress  # noqa: PLC0415
-        from hamflow.learning.loop import CHECKPOINT  # noqa: PLC0415
-    except ImportError:
-        return TrainConfig()  # what is missing is said when the run begins
-    return read_progress(Path(output, CHECKPOINT))[0]
+    values, steps = read_log(log, WORK)
+    values.pop("processes", None)
+    return config_of(values) if steps else TrainConfig()
 
 
 def _named(words: Sequence[str], *options: str) -> str | None:

@@ -14,17 +14,16 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hamflow.cli._console import say, terminable
+from hamflow._resume import LOG
+from hamflow.cli._console import continuing, say, terminable
 from hamflow.cli._options import check_distinct, parse_auto_window
 from hamflow.cli._video_store import (
-    RECORD,
     Sink,
     Store,
     color_sink,
     confidence_sink,
     flow_sink,
     mask_sink,
-    settings_of,
 )
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
@@ -105,11 +104,14 @@ def video(
     frame is; or a video file (.mp4, .mkv, .avi, .webm), which shows the flow in the Middlebury
     colors, on one scale from beginning to end.
 
-    Ctrl-C (or SIGTERM) ends the work, and the same command continues it: pairs whose files are
-    there are not computed again. The file run.json next to them tells how they were made, and other
-    settings are refused. Each pair starts from what the one before found; the first of a continued
-    run, as the first of all, looks everywhere instead, and may differ slightly. The pictures of a
-    color video are kept in OUTPUT.parts until it is complete.
+    Ctrl-C (or SIGTERM) ends the work. The log run.jsonl in each folder tells how its files were
+    made. Pairs of frames that were changed since then are computed again, and so are files that are
+    missing or damaged. Each pair starts from what the one before found; the first pair of a
+    continued run, as the first of all, looks everywhere instead, and may differ slightly. The
+    pictures of a color video are kept in OUTPUT.parts until it is complete.
+
+    The same command again continues an interrupted run; a folder with other settings or other files
+    is refused; --overwrite begins anew.
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ def video(
     if film:
         check_video_path(output)
         # With parts, this is a run that was allowed to replace it, and was interrupted.
-        if output.exists() and not overwrite and not (parts / RECORD).exists():
+        if output.exists() and not overwrite and not (parts / LOG).exists():
             raise FileError(f"{output}: is there already; add --overwrite to replace it.")
     estimator = Estimator(
         preset,
@@ -181,10 +183,10 @@ def video(
     ending = ".flo" if suffix is None else _flow_suffix(suffix)
     main = color_sink(parts) if film else flow_sink(output, ending)
     sinks = [*_extra_sinks(extras, ending, estimator), main]
-    settings = settings_of(estimator, every)
-    store = Store(sinks, frames, settings, max_flow=max_flow, overwrite=overwrite)
-    with terminable():
-        tally = _run(estimator, frames, choice, store, again=_again(output, overwrite))
+    again = f"what is done is kept for {output}, and {continuing(overwrite)}"
+    opened = Store(sinks, frames, estimator, every, max_flow=max_flow, overwrite=overwrite)
+    with opened as store, terminable():
+        tally = _run(estimator, frames, choice, store, again=again)
         if film:
             _encode(output, main, tally.names, rate)
             store.remove(main)
@@ -248,11 +250,6 @@ def _extra_sinks(
             yield flow_sink(folder, suffix, backward=True)
         else:
             yield mask_sink(folder) if option == "--occlusion" else confidence_sink(folder)
-
-
-def _again(output: Path, overwrite: bool) -> str:
-    without = " without --overwrite" if overwrite else ""
-    return f"what is done is kept for {output}, and the same command{without} continues"
 
 
 def _run(

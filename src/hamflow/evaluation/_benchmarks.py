@@ -153,18 +153,6 @@ def find_benchmark(name: str) -> Benchmark:
     return found
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read.
-    """
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def pack(path: Path, files: Mapping[str, Path]) -> None:
     """Write files to an archive by the names that they have there.
 

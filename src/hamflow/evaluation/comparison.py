@@ -9,11 +9,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from hamflow._record_log import read_records
+from hamflow._resume import read_log
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.bootstrap import FEW, RESAMPLES, PairedDifference, paired_bootstrap
 from hamflow.evaluation.metrics import FlowMetrics
 from hamflow.evaluation.records import Evaluation, PairRecord
+from hamflow.evaluation.runner import WORK
 
 METRICS = (
     *(f.name for f in fields(FlowMetrics) if not f.name.startswith(("pixels", "sums"))),
@@ -264,12 +265,11 @@ def read_evaluation(path: str | os.PathLike[str], label: str) -> Evaluation:
     FileError
         If it cannot be read, or is no such log.
     """
-    lines = read_records(Path(path), "evaluation")
+    settings, lines = read_log(Path(path), WORK)
     try:
-        settings = lines[0]
-        records = {line["pair"]: PairRecord.from_json(line) for line in lines[1:]}
+        records = {line["key"]: PairRecord.from_json(line) for line in lines}
         ordered = tuple(records[name] for name in settings["pairs"] if name in records)
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise FileError(
             f"{os.fspath(path)}: is not the log of an earlier evaluation; choose another place."
         ) from error

@@ -1,4 +1,4 @@
-"""Which data something was measured on, wherever they are on the disk."""
+"""Which data something was computed from, wherever they are on the disk."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from typing import Any
 
 from hamflow.datasets import FlowPair
 from hamflow.datasets.synthetic import SyntheticDataset
-from hamflow.errors import file_access
+from hamflow.io._identity import file_digest
 
-_HEAD = 4096  # bytes of a file that are looked at, besides its size
 _PATHS = ("image0_path", "image1_path", "flow_path", "noc_path", "occluded_path", "invalid_path")
 
 
 def fingerprints(pairs: Sequence[Any]) -> Callable[[int], str]:
-    """Return what gives, for the number of a pair, a short text that differs if the pair does.
+    """Return a function from the number of a pair to a short text that differs if the pair does.
 
-    Of files, the size and the beginning are looked at, not the folder that they are in; of rendered
-    scenes, what they are rendered from.
+    Of files, the content counts, not the folder that they are in; of rendered scenes, what they are
+    rendered from.
 
     Parameters
     ----------
@@ -59,11 +58,6 @@ def _stored(pair: Any) -> Iterator[bytes]:
     if isinstance(pair, FlowPair):
         for name in _PATHS:
             path = getattr(pair, name)
-            yield b"-" if path is None else _beginning(path)
+            yield b"-" if path is None else file_digest(path).encode()
     else:  # in memory
         yield pair.image0.tobytes() + pair.image1.tobytes()
-
-
-def _beginning(path: Path) -> bytes:
-    with file_access(path), open(path, "rb") as file:
-        return str(path.stat().st_size).encode() + file.read(_HEAD)

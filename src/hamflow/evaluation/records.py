@@ -85,9 +85,10 @@ class PairRecord:
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything, ready for JSON; `from_json` reverts it."""
+        """Return everything as a record of a `hamflow._resume.WorkLog`; `from_json` reverts it."""
         detail = {name: list(getattr(self, name)) for name in ("histogram", "curve", "oracle")}
-        return self.as_row() | {"data": self.data} | detail
+        row = self.as_row()
+        return {"key": row.pop("pair"), "source": self.data, **row, **detail}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> PairRecord:
@@ -99,9 +100,9 @@ class PairRecord:
         rest = {
             entry.name: data[entry.name]
             for entry in fields(cls)
-            if entry.name not in ("metrics", *lists)
+            if entry.name not in ("pair", "data", "metrics", *lists)
         }
-        return cls(metrics=metrics, **rest, **lists)
+        return cls(data["key"], metrics, data=data["source"], **rest, **lists)
 
 
 _METRICS = tuple(entry.name for entry in fields(FlowMetrics) if entry.name != "sums")

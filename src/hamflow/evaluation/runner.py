@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import hamflow
 from hamflow._memory import peak_memory, reset_peak_memory
-from hamflow._record_log import RecordLog
+from hamflow._resume import WorkLog
 from hamflow._types import CountProgress
 from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.evaluation.fingerprint import fingerprints
@@ -23,6 +23,9 @@ from hamflow.evaluation.metrics import epe_metrics
 from hamflow.evaluation.records import ERROR_EDGES, Evaluation, PairRecord
 from hamflow.evaluation.sparsification import sparsification
 from hamflow.flow import endpoint_error
+
+WORK = "evaluation"
+"""What the log of `evaluate` calls its work."""
 
 _EVERY = 5  # of the points of a sparsification curve
 
@@ -58,8 +61,8 @@ def evaluate(
     method: Method,
     *,
     data: Mapping[str, Any] | None = None,
-    log: str | os.PathLike[str] | None = None,
-    resume: bool = False,
+    log: str | os.PathLike[str] | WorkLog | None = None,
+    overwrite: bool = False,
     progress: CountProgress = lambda *_: None,
 ) -> Evaluation:
     """Measure a method on all pairs of a data set.
@@ -73,9 +76,11 @@ def evaluate(
     data : mapping, optional
         What the data set is, for the settings.
     log : str or os.PathLike, optional
-        A file of JSON lines to which each pair is written as soon as it is measured.
-    resume : bool
-        Go on where that file ends. It must be of the same data set and method.
+        A file (JSON Lines) to which each pair is written as soon as it is measured. Pairs that it
+        holds already are not measured again, unless their files were changed. The command line
+        gives a log that is open already.
+    overwrite : bool
+        Begin that file anew.
     progress : callable
         Called with the name of the next pair, the number of pairs that are done, and of all.
 
@@ -87,7 +92,8 @@ def evaluate(
     Raises
     ------
     HamflowError
-        If a file of the data set or the log cannot be used; what was measured is in the log.
+        If a file of the data set cannot be used, or the log is of another data set or method, or
+        another process is writing it. What was measured is in the log.
     """
     names = pair_names(pairs)
     settings = {
@@ -96,28 +102,20 @@ def evaluate(
         "pairs": names,
         **method.settings,
     }
-    store = None
-    known: dict[str, PairRecord] = {}
-    if log is not None:
-        store = RecordLog(log, resume=resume, work="evaluation", records="pairs")
-        store.use(settings)
-        known = _known(store)
-    records = []
-    fingerprint = fingerprints(pairs)
-    for number, name in enumerate(names):
-        mark = fingerprint(number)
-        record = known.get(name)
-        if record is None:
-            progress(name, number, len(names))
-            record = replace(measure(name, pairs[number], method), data=mark)
-            if store is not None:
-                store.append(record.as_json())
-        elif record.data != mark:
-            raise FileError(
-                f"{log}: {name} was measured on other files than these; choose another place, or "
-                "the same data."
-            )
-        records.append(record)
+    with _opened(log, overwrite) as store:
+        if store is not None:
+            store.begin(settings)
+        records = []
+        fingerprint = fingerprints(pairs)
+        for number, name in enumerate(names):
+            mark = fingerprint(number)
+            record = None if store is None else _known(store, name, mark)
+            if record is None:
+                progress(name, number, len(names))
+                record = replace(measure(name, pairs[number], method), data=mark)
+                if store is not None:
+                    store.add(**record.as_json())
+            records.append(record)
     progress("", len(names), len(names))
     return Evaluation(method.label, settings, tuple(records))
 
@@ -194,13 +192,20 @@ def judge(
     )
 
 
-def _known(log: RecordLog) -> dict[str, PairRecord]:
+def _opened(
+    log: str | os.PathLike[str] | WorkLog | None, overwrite: bool
+) -> AbstractContextManager[WorkLog | None]:
+    if log is None or isinstance(log, WorkLog):
+        return nullcontext(log)
+    return WorkLog(log, WORK, overwrite=overwrite)
+
+
+def _known(log: WorkLog, name: str, source: str) -> PairRecord | None:
+    record = log.find(name, source)
     try:
-        return {entry["pair"]: PairRecord.from_json(entry) for entry in log.known}
+        return None if record is None else PairRecord.from_json(record)
     except (KeyError, TypeError, ValueError):
-        raise FileError(
-            f"{log.path}: is not the log of an earlier evaluation; choose another place."
-        ) from None
+        raise FileError(f"{log.path}: the line of {name} is damaged; remove that line.") from None
 
 
 def occlusion_f1(

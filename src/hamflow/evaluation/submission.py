@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import hamflow
+from hamflow._resume import LOG, Record, WorkLog, read_log
 from hamflow._types import CountProgress
 from hamflow.datasets import FlowPair
 from hamflow.datasets._listing import check_choice
@@ -39,24 +40,52 @@ from hamflow.errors import FileError, InputError
 from hamflow.evaluation._benchmarks import (
     Benchmark,
     archive_fault,
-    digest,
     find_benchmark,
     pack,
-)
-from hamflow.evaluation._submission_record import (
-    RECORD,
-    Done,
-    SubmissionRecord,
-    known_files,
 )
 from hamflow.evaluation.fingerprint import fingerprints
 from hamflow.evaluation.methods import Method
 from hamflow.evaluation.runner import attempt
-from hamflow.io._atomic import check_writable, make_folder
-from hamflow.io._lock import locked
+from hamflow.io._atomic import make_folder
+from hamflow.io._identity import file_digest, file_record
 
 ARCHIVE = "flow.zip"
+_WORK = "submission"
 _NAMED = 3  # files that an error message lists
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the log tells about a file.
+
+    Attributes
+    ----------
+    seconds : float
+        How long the estimate took.
+    invalid : int
+        Pixels that are marked as invalid.
+    data : str
+        Which frames it was computed from; see `hamflow.evaluation.fingerprint`.
+    sha256 : str
+        Of the file as it was written.
+    """
+
+    seconds: float
+    invalid: int
+    data: str
+    sha256: str
+
+    @classmethod
+    def of(cls, record: Record) -> Done:
+        """Return what a record of the log tells."""
+        try:
+            (file,) = record["files"].values()
+            numbers = float(record["seconds"]), int(record["invalid"])
+            return cls(*numbers, str(record["source"]), str(file["sha256"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise FileError(
+                f"{LOG}: the line of {record['key']} is damaged; remove that line."
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -138,7 +167,7 @@ def submit(
     method: Method,
     *,
     passes: Sequence[str] | None = None,
-    resume: bool = False,
+    overwrite: bool = False,
     progress: CountProgress = lambda *_: None,
 ) -> Submission:
     """Compute the flow of all test pairs of a benchmark, and verify the files.
@@ -150,14 +179,15 @@ def submit(
     root : str or os.PathLike
         The data set, laid out as it is published. Its test split is used.
     folder : str or os.PathLike
-        Where to put the files, as the beginning of this module says; new, empty, or to be resumed.
+        Where to put the files, as the beginning of this module says: new, empty, or with an
+        interrupted submission, which is continued.
     method : Method
         What computes the flow.
     passes : sequence of "clean" and "final", optional
         Of Sintel; both by default, as the server wants.
-    resume : bool
-        Keep the files that an earlier run with the same settings and frames wrote and recorded, if
-        they are good.
+    overwrite : bool
+        Begin anew. Otherwise files are kept if they were computed from the same frames and are
+        unchanged, and other settings are refused.
     progress : callable
         Called with the name of the next file, the number of files that are done, and of all.
 
@@ -172,47 +202,42 @@ def submit(
         If there is no such benchmark, or the method fails on a pair.
     FileError
         If a file cannot be read or written, the folder holds something else, another run is at
-        work there, or the verification finds a fault. The folder can be resumed.
+        work there, or the verification finds a fault. The same call continues.
     """
-    target, place = find_benchmark(benchmark), Path(folder)
+    target = find_benchmark(benchmark)
     pairs = target.files(root, _folders(target, passes))
-    make_folder(place)
-    check_writable(place / RECORD)
-    with locked(place, "submission"):
-        return _submit(target, place, pairs, method, resume=resume, progress=progress)
+    settings = {"hamflow": hamflow.__version__, "benchmark": target.name, **method.settings}
+    with WorkLog.in_folder(folder, _WORK, overwrite=overwrite) as log:
+        log.begin(settings)
+        return _submit(target, log, pairs, method, progress)
 
 
 def _submit(
     target: Benchmark,
-    place: Path,
+    log: WorkLog,
     pairs: dict[str, FlowPair],
     method: Method,
-    *,
-    resume: bool,
     progress: CountProgress,
 ) -> Submission:
-    settings = {"hamflow": hamflow.__version__, "benchmark": target.name, **method.settings}
-    record = SubmissionRecord(place, settings, resume=resume)
-    _refuse_other_data(place, pairs, record.done)
+    place = log.path.parent
     if target.archive is not None:
         # Whatever happens from here on, nobody shall upload an archive of other files.
         _remove(place / ARCHIVE)
     computed = 0
     for number, (file, pair) in enumerate(pairs.items()):
-        if file in record.done and not _fault(target, place / file, pair, record.done[file]):
-            continue
-        progress(file, number, len(pairs))
-        record.add(file, _compute(target, place / file, pair, method))
-        computed += 1
+        if log.find(file, _mark(pair)) is None:
+            progress(file, number, len(pairs))
+            _compute(target, log, file, pair, method)
+            computed += 1
     progress("verification", len(pairs), len(pairs))
 
-    found = _verify(target, place, pairs, record.done)
+    done = {file: Done.of(log.records[file]) for file in pairs}
+    found = _verify(target, place, pairs, done)
     if found.faults:
         raise FileError(
             f"{place}: is not ready for upload, with {found.faults}; remove what does not belong "
-            "there and resume the submission."
+            "there and start the same command again."
         )
-    done = {file: record.done[file] for file in pairs}
     archive = None if target.archive is None else _pack(target, place, done)
     return Submission(
         benchmark=target.name,
@@ -256,7 +281,7 @@ def verify_submission(
     """
     target, place = find_benchmark(benchmark), Path(folder)
     pairs = target.files(root, _folders(target, passes))
-    done = known_files(place)
+    done = {record["key"]: Done.of(record) for record in read_log(place / LOG, _WORK)[1]}
     found = _verify(target, place, pairs, done)
     return _verify_archive(
         target, place, found, _packed(target, {file: done[file] for file in pairs if file in done})
@@ -275,15 +300,6 @@ def _folders(target: Benchmark, passes: Sequence[str] | None) -> tuple[str, ...]
     return tuple(dict.fromkeys(passes))
 
 
-def _refuse_other_data(place: Path, pairs: dict[str, FlowPair], done: dict[str, Done]) -> None:
-    for file, pair in pairs.items():
-        if file in done and done[file].data != _mark(pair):
-            raise FileError(
-                f"{place}: {file} was computed from other frames than those in "
-                f"{pair.image0_path.parent}; use the same data, or choose another folder."
-            )
-
-
 def _remove(archive: Path) -> None:
     try:
         archive.unlink(missing_ok=True)
@@ -294,9 +310,9 @@ def _remove(archive: Path) -> None:
         ) from error
 
 
-def _compute(target: Benchmark, path: Path, pair: FlowPair, method: Method) -> Done:
+def _compute(target: Benchmark, log: WorkLog, file: str, pair: FlowPair, method: Method) -> None:
     """Write one file."""
-    mark = _mark(pair)
+    path, mark = log.path.parent / file, _mark(pair)
     # Read here, so that the time is that of the method; and from a copy, because a pair keeps the
     # frames that it has read, which would be all of them in the end.
     frames = replace(pair)
@@ -311,7 +327,7 @@ def _compute(target: Benchmark, path: Path, pair: FlowPair, method: Method) -> D
         )
     make_folder(path.parent)
     invalid = target.write(path, estimate.flow)
-    return Done(seconds, invalid, mark, digest(path))
+    log.add(file, source=mark, files={file: file_record(path)}, seconds=seconds, invalid=invalid)
 
 
 def _mark(pair: FlowPair) -> str:
@@ -325,7 +341,7 @@ def _verify(
     folders = {file.split("/", 1)[0] for file in expected}
     there = _files_below(place, folders)
     # Another pass may be complete or not; the names at the top are all known.
-    known = {RECORD, *target.folders, *(() if target.archive is None else (ARCHIVE,))}
+    known = {LOG, *target.folders, *(() if target.archive is None else (ARCHIVE,))}
     strange = set(os.listdir(place)) - known
     surplus = (there - expected) | {name for name in strange if not name.startswith(".")}
     damaged = []
@@ -373,7 +389,7 @@ def _fault(target: Benchmark, path: Path, pair: FlowPair, done: Done | None) -> 
         return fault
     if done.data != _mark(pair):
         return "was computed from other frames"
-    return "" if done.sha256 == digest(path) else "was changed after it was written"
+    return "" if done.sha256 == file_digest(path) else "was changed after it was written"
 
 
 def _pack(target: Benchmark, place: Path, done: dict[str, Done]) -> Path:

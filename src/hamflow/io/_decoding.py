@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import math
 import os
-import re
 from collections import deque
 from contextlib import suppress
 from typing import Any
@@ -17,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from hamflow.errors import FileError
-from hamflow.io._frames import Frames, Pass, Pixels, file_identity
+from hamflow.io._frames import Frames, Pass, Pixels
+from hamflow.io._identity import file_digest
 from hamflow.io._reading import MAX_PIXELS, check_size, open_regular, reason, require
 
 _READABLE = (
@@ -46,11 +46,8 @@ class Video(Frames):
     def name_of(self, index: int) -> str:
         return f"frame_{index + 1:0{self._digits}}"
 
-    def has_name(self, name: str) -> bool:
-        return re.fullmatch(rf"frame_[0-9]{{{self._digits},}}", name) is not None
-
-    def identity(self) -> dict[str, str | int]:
-        return file_identity(self.name)
+    def identity(self) -> dict[str, str]:
+        return {"name": os.path.basename(self.name), "sha256": file_digest(self.name)}
 
     def open_pass(self) -> Pass:
         return _VideoPass(self.name)

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import NamedTuple, Self
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.errors import FileError, InputError, file_access
+from hamflow.io._identity import file_digest
 from hamflow.io.images import read_image
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
@@ -169,12 +171,15 @@ class Frames(ABC):
         """Return the name that a frame has; None if it is known that there is no such frame."""
 
     @abstractmethod
-    def has_name(self, name: str) -> bool:
-        """Say whether some frame could have this name."""
+    def identity(self) -> dict[str, str]:
+        """Return what is different for another input: of a video, its name and content."""
 
-    @abstractmethod
-    def identity(self) -> dict[str, str | int]:
-        """Return what is different for other frames: name, size and time of change."""
+    def pair_digest(self, name: str, step: int) -> str | None:
+        """Return what is different if one of two frames is: the named one, and `step` behind it.
+
+        None if `identity` tells that already.
+        """
+        return None
 
     @abstractmethod
     def open_pass(self) -> Pass:
@@ -195,26 +200,32 @@ class Folder(Frames):
                 f"{self.name}: holds no images, that is files ending in one of "
                 f"{', '.join(IMAGE_SUFFIXES)}."
             )
-        self._names: dict[str, str] = {}
-        for file in self._files:
-            other = self._names.setdefault(PurePath(file).stem, file)
-            if other != file:
+        self._positions: dict[str, int] = {}
+        for position, file in enumerate(self._files):
+            other = self._positions.setdefault(PurePath(file).stem, position)
+            if other != position:
                 raise FileError(
-                    f"{self.name}: {other} and {file} would be one frame by their names; remove or "
-                    "rename one of them."
+                    f"{self.name}: {self._files[other]} and {file} would be one frame by their "
+                    "names; remove or rename one of them."
                 )
         self.count = len(self._files)
+        # Each frame is the second of a pair, and then the first of the next one.
+        self._digest = lru_cache(maxsize=2)(file_digest)
 
     def name_of(self, index: int) -> str | None:
         return PurePath(self._files[index]).stem if index < len(self._files) else None
 
-    def has_name(self, name: str) -> bool:
-        return name in self._names
+    def identity(self) -> dict[str, str]:
+        # Not the files: one that was broken may have been mended, and more may have come.
+        return {"folder": Path(self.name).resolve().name}
 
-    def identity(self) -> dict[str, str | int]:
-        # Not all files: one that was broken may have been mended, and more may have come.
-        first = file_identity(Path(self.name, self._files[0]))
-        return {"folder": Path(self.name).resolve().name, **first}
+    def pair_digest(self, name: str, step: int) -> str | None:
+        first = self._positions[name]
+        pair = self._files[first : first + step + 1 : step]
+        try:
+            return " ".join(self._digest(os.path.join(self.name, file)) for file in pair)
+        except FileError:
+            return ""  # whoever reads the frame is told what is wrong
 
     def open_pass(self) -> Pass:
         return FolderPass([os.path.join(self.name, file) for file in self._files])
@@ -238,16 +249,6 @@ class FolderPass(Pass):
 
     def close(self) -> None:
         """Nothing stays open."""
-
-
-def file_identity(path: str | os.PathLike[str]) -> dict[str, str | int]:
-    """Return name, size and time of change of a file."""
-    status = os.stat(path)
-    return {
-        "name": PurePath(path).name,
-        "bytes": status.st_size,
-        "modified": status.st_mtime_ns,
-    }
 
 
 def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:

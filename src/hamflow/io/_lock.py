@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -17,48 +18,43 @@ except ImportError:  # Windows
 
 
 @contextmanager
-def locked(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Hold a file or folder for oneself while the block runs.
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a file while the block runs.
 
-    What is locked is a hidden file, in the folder or beside the file, because the file itself may
-    be replaced meanwhile. The system gives the lock back when the process ends, however it does.
-    On systems and disks without such locks, nothing is held.
+    What is locked is a hidden file beside it, because the file itself may be replaced meanwhile.
+    The operating system gives the lock back when the process ends, in whatever way. On systems and
+    disks without such locks, nothing is held.
 
     Parameters
     ----------
     path : str or os.PathLike
-        An existing folder, or a file whose folder exists; the file need not.
-    what : str
-        What the work is called in messages, as in "submission".
+        A file whose folder exists; the file need not.
 
     Raises
     ------
     FileError
-        If another run holds it, or the folder cannot be written.
+        If another process holds it, or the folder cannot be written.
     """
     if fcntl is None:
         yield
         return
-    lock = _lock_of(path)
-    number = _take(path, lock, what)
+    target = Path(os.path.realpath(path))
+    # Not the name itself, which may already be as long as a name can be.
+    lock = target.with_name(f".hamflow-{sha256(os.fsencode(target.name)).hexdigest()[:16]}.lock")
+    number = _take(path, lock)
     try:
         yield
     finally:
         # Removed while it is held: whoever has it open already finds that out in `_take`.
         with suppress(OSError):
             os.unlink(lock)
+        # A forked child has the file open, too, and would keep the lock.
+        with suppress(OSError):
+            fcntl.flock(number, fcntl.LOCK_UN)
         os.close(number)
 
 
-def _lock_of(path: str | os.PathLike[str]) -> Path:
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        return target / ".hamflow.lock"
-    # Not the name itself, which may already be as long as a name can be.
-    return target.with_name(f".hamflow-{sha256(os.fsencode(target.name)).hexdigest()[:16]}.lock")
-
-
-def _take(path: str | os.PathLike[str], lock: Path, what: str) -> int:
+def _take(path: str | os.PathLike[str], lock: Path) -> int:
     """Return the open file that holds the lock."""
     while True:
         with file_access(path, "cannot be locked against other runs", "choose another place."):
@@ -66,15 +62,19 @@ def _take(path: str | os.PathLike[str], lock: Path, what: str) -> int:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
+            holder = os.read(number, 1000).decode(errors="replace")
             os.close(number)
             raise FileError(
-                f"{os.fspath(path)}: another {what} is at work there; wait for its end, or choose "
-                "another place."
+                f"{os.fspath(path)}: is in use by another run{f' ({holder})' if holder else ''}; "
+                "wait until it ends, or choose another place."
             ) from None
-        except OSError:  # a disk without locks, as some of a network are
+        except OSError:  # a disk without locks, as some network disks are
             return number
         # The run that held it before may have removed it after it was opened here.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(number), os.stat(lock)):
+                with suppress(OSError):  # a full disk: then nobody is told who it is
+                    os.ftruncate(number, 0)
+                    os.write(number, f"process {os.getpid()} on {platform.node()}".encode())
                 return number
         os.close(number)

@@ -34,15 +34,12 @@ class Progress:
         The smallest error at a validation so far.
     best_step : int
         When that was.
-    processes : int
-        How many processes share a step: which pairs it learns from depends on it.
     """
 
     step: int = 0
     seconds: float = 0.0
     best: float = float("inf")
     best_step: int = 0
-    processes: int = 1
 
 
 def save_checkpoint(
@@ -121,7 +118,7 @@ def _fits(entry: Any, shape: torch.Size) -> bool:
 
 def _opened(path: Path) -> Any:
     if not os.path.isfile(path):
-        raise missing_file(path, "there is nothing to resume.")
+        raise missing_file(path)
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -22,6 +22,9 @@ Scheme = Literal["ff", "fq", "qq"]
 """Which of the two minimizations of a min-projection see floats, and which see bits."""
 Target = Literal["one", "spread"]
 DatasetName = registry.DatasetName
+
+WORK = "training run"
+"""What the log of a run calls its work."""
 
 _SEEDS = 2**31  # scenes to validate on have the seeds above
 _LARGEST = 1e9  # of numbers that need no limit but must be finite
@@ -244,21 +247,6 @@ def config_values(config: TrainConfig) -> dict[str, Any]:
     plain = _plain(dataclasses.asdict(config))
     assert isinstance(plain, dict)
     return plain
-
-
-def differing(first: TrainConfig, second: TrainConfig) -> list[tuple[str, object]]:
-    """Return what the second run has otherwise than the first: names, and the first's values."""
-    return list(_differing(config_values(first), config_values(second)))
-
-
-def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    for name, value in first.items():
-        other = second[name]
-        if isinstance(value, dict) and isinstance(other, dict):
-            for below, detail in _differing(value, other):
-                yield f"{name}.{below}", detail
-        elif value != other:
-            yield name, value
 
 
 def _plain(value: object) -> object:

@@ -1,13 +1,15 @@
-"""The learning curve: as CSV, as TensorBoard events, and as a picture."""
+"""The steps of a run: as records, as TensorBoard events, and as a curve (CSV, picture)."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import io
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hamflow._resume import WorkLog
 from hamflow.errors import FileError, file_access
 from hamflow.io._atomic import atomic_write
 from hamflow.learning.config import TrainConfig
@@ -22,41 +24,38 @@ _VALIDATION = tuple(f"val_{field.name}" for field in dataclasses.fields(Validati
 COLUMNS = _STEP + _VALIDATION
 
 
-class RunLog:
-    """Writes every step of a run; a resumed one continues where its checkpoint was."""
+class StepLog:
+    """Records every step of a run; a continued one repeats those after its checkpoint."""
 
-    def __init__(self, folder: Path, config: TrainConfig, step: int) -> None:
-        self._path = folder / CURVE
-        rows = read_curve(self._path) if self._path.exists() and step else []
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        # What was logged after the checkpoint will be logged again.
-        writer.writerows(row for row in rows if int(row["number"]) <= step)
-        with atomic_write(self._path) as file:
-            file.write(text.getvalue().encode())
-        self._file = open(self._path, "a", newline="")  # noqa: SIM115
-        self._writer = csv.DictWriter(self._file, COLUMNS, lineterminator="\n")
-        self._events = _events(folder, step)
+    def __init__(self, log: WorkLog, config: TrainConfig, step: int) -> None:
+        self._log = log
+        self._path = log.path.with_name(CURVE)
+        self._events = _events(log.path.parent, step)
         self._title = f"{config.network.kind} {config.model.upper()}"
 
     def add(self, step: Step) -> None:
-        """Write down a step."""
-        row: dict[str, Any] = {name: getattr(step, name) for name in _STEP}
+        """Record a step."""
+        values: dict[str, Any] = {name: getattr(step, name) for name in _STEP[1:]}
         if step.validation is not None:
             for name, value in dataclasses.asdict(step.validation).items():
-                row[f"val_{name}"] = value
-        self._writer.writerow(
-            {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()}
-        )
-        self._file.flush()
+                values[f"val_{name}"] = None if math.isnan(value) else value  # as JSON has no NaN
+        self._log.add(str(step.number), **values)
         if self._events is not None:
-            for name, value in row.items():
-                if name != "number":
-                    self._events.add_scalar(name.replace("val_", "validation/"), value, step.number)
+            for name, value in values.items():
+                known = math.nan if value is None else value
+                self._events.add_scalar(name.replace("val_", "validation/"), known, step.number)
 
-    def draw(self) -> None:
-        """Draw the curve so far, if matplotlib is there."""
+    def save(self, last: int) -> None:
+        """Write the curve up to a step as a table, and as a picture if matplotlib is there."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        for number in range(1, last + 1):
+            record = self._log.records.get(str(number), {})
+            row = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in record.items()}
+            writer.writerow(row | {"number": number})
+        with atomic_write(self._path) as file:
+            file.write(text.getvalue().encode())
         try:
             from hamflow.learning.plot import plot_curve  # noqa: PLC0415
 
@@ -65,8 +64,7 @@ class RunLog:
             pass
 
     def close(self) -> None:
-        """Finish the files."""
-        self._file.close()
+        """Finish the events."""
         if self._events is not None:
             self._events.close()
 
@@ -89,8 +87,7 @@ def read_curve(path: Path) -> list[dict[str, str]]:
         raise FileError(
             f"{path}: is not a learning curve; its first line should be {','.join(COLUMNS)}."
         )
-    # A run that was killed may leave half a line behind.
-    return [row for row in rows if None not in row.values() and row["number"].isdecimal()]
+    return rows
 
 
 def _events(folder: Path, step: int) -> Any:

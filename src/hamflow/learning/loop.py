@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,15 +21,15 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 
 from hamflow import _runtime
+from hamflow._resume import WorkLog
 from hamflow.descriptors.weights import read_weights, save_weights
 from hamflow.errors import FileError, InputError
-from hamflow.io._atomic import make_folder
 from hamflow.learning.allocator import keep_freed_memory
 from hamflow.learning.augment import Sample
 from hamflow.learning.checkpoint import Progress, load_checkpoint, read_progress, save_checkpoint
-from hamflow.learning.config import TrainConfig, differing
+from hamflow.learning.config import WORK, TrainConfig, config_values
 from hamflow.learning.data import TrainingPairs, as_tensor, training_batches, validation_samples
-from hamflow.learning.log import RunLog
+from hamflow.learning.log import CURVE, PICTURE, StepLog
 from hamflow.learning.loss import Truth, balance_loss, matching_loss
 from hamflow.learning.matching import project
 from hamflow.learning.network import DescriptorNetwork, build_network
@@ -39,6 +39,8 @@ from hamflow.window import Window
 CHECKPOINT = "checkpoint.safetensors"
 BEST, LAST = "best.safetensors", "last.safetensors"
 _FIRST_IMAGES = 4  # on which the weights are initialized
+# What does not change the course of a run may differ when it is continued.
+_FREE = {"workers", "threads", "checkpoint_minutes", "validate_every", "validation_pairs"}
 
 
 @dataclass(frozen=True)
@@ -74,24 +76,26 @@ def train(
     config: TrainConfig,
     output: Path,
     *,
-    resume: bool = False,
+    overwrite: bool = False,
     callback: Callable[[Step], None] | None = None,
 ) -> Progress:
     """Learn descriptors and leave all there is to know about it in a folder.
 
     The folder gets the best weights so far (``best.safetensors``), the latest
-    (``last.safetensors``), the state to resume from, the learning curve as CSV, picture and
-    TensorBoard events. Under ``torchrun`` every process learns from its own share of the pairs,
-    and the gradients are averaged; the first one writes the folder, and to resume all read it.
+    (``last.safetensors``), a checkpoint to continue from, a log of all steps (``run.jsonl``), and
+    the learning curve as CSV, picture and TensorBoard events. A run that was interrupted is
+    continued from its last checkpoint as if it had never stopped. Under ``torchrun`` every process
+    learns from its own share of the pairs, and the gradients are averaged; the first one writes the
+    folder, and all read it to continue.
 
     Parameters
     ----------
     config : TrainConfig
         The run.
     output : Path
-        Its folder; created if need be.
-    resume : bool
-        Continue the run in that folder as if it had never stopped.
+        Its folder: new, empty, or with an interrupted run of the same settings.
+    overwrite : bool
+        Begin anew: drop an earlier run in that folder.
     callback : callable, optional
         Called after each step.
 
@@ -103,47 +107,55 @@ def train(
     Raises
     ------
     InputError, FileError
-        If the folder holds another run, or what `resume` needs is not there.
+        If the folder holds something else, or a run of other settings or of another number of
+        processes, or another process trains there, or a file cannot be used.
     """
-    with _Run(config, output, resume) as run:
-        return run.go(callback)
+    rank, processes = _place()
+    opened = nullcontext() if rank else WorkLog.in_folder(output, WORK, overwrite=overwrite)
+    with opened as log:
+        if log is not None:
+            # Which pairs a step learns from depends on the number of processes.
+            log.begin({**config_values(config), "processes": processes}, free=_FREE)
+            for name in (CHECKPOINT, BEST, LAST, CURVE, PICTURE) if overwrite else ():
+                (output / name).unlink(missing_ok=True)
+        checkpoint = output / CHECKPOINT
+        # Asked before any process can have taken a step.
+        found = None if overwrite or not checkpoint.exists() else checkpoint
+        if processes > 1 and not dist.is_initialized():
+            dist.init_process_group("gloo")
+        with _Run(config, output, found, log, (rank, processes)) as run:
+            return run.go(callback)
 
 
 class _Run:
-    def __init__(self, config: TrainConfig, output: Path, resume: bool) -> None:
-        self.config = config
-        self.output = output
+    def __init__(
+        self,
+        config: TrainConfig,
+        output: Path,
+        checkpoint: Path | None,
+        log: WorkLog | None,
+        place: tuple[int, int],
+    ) -> None:
+        self.config, self.output = config, output
+        self.rank, self.processes = place
+        self.main = log is not None
         self.progress = Progress()
-        checkpoint = output / CHECKPOINT
-        if resume:
+        if checkpoint is not None:
             written, self.progress = read_progress(checkpoint)
-            _check_same(written, config, checkpoint)
-        elif checkpoint.exists():
-            raise FileError(
-                f"{checkpoint}: there is a run already; resume it, or name a new folder."
-            )
-        self.rank, self.processes = _join()
-        self.main = self.rank == 0
-        if resume and self.progress.processes != self.processes:
-            raise InputError(
-                f"{checkpoint}: the run had {self.progress.processes} processes, not "
-                f"{self.processes}; take as many to resume it, or name a new folder."
-            )
-        self.progress.processes = self.processes
-        if self.main:
-            make_folder(output)
+            if log is not None:
+                log.check(config_values(written), config_values(config), free=_FREE)
         self.window = Window.of(config.window)
         _use_threads(config.threads)
         keep_freed_memory()
         torch.manual_seed(config.seed)
         self.network = build_network(config.network)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
-        if resume:
+        if checkpoint is not None:
             load_checkpoint(checkpoint, self.network, self.optimizer)
         else:
             _first_weights(self.network, config)
         self.model = DistributedDataParallel(self.network) if self.processes > 1 else self.network
-        self.log = RunLog(output, config, self.progress.step) if self.main else None
+        self.log = None if log is None else StepLog(log, config, self.progress.step)
 
     def __enter__(self) -> _Run:
         return self
@@ -179,7 +191,7 @@ class _Run:
                 if self.main and time.monotonic() - saved > 60 * config.checkpoint_minutes:
                     self._save()
                     saved = time.monotonic()
-        if self.main:
+        if self.main and progress.step:
             self._save()
         return progress
 
@@ -251,7 +263,7 @@ class _Run:
         )
         self._save_weights(LAST)
         if self.log is not None:
-            self.log.draw()
+            self.log.save(self.progress.step)
 
     def _save_weights(self, name: str) -> None:
         extra = {
@@ -291,24 +303,11 @@ def _common_size(images: list[NDArray[np.float32]]) -> Tensor:
     return as_tensor([image[:rows, :columns] for image in images])
 
 
-def _check_same(written: TrainConfig, config: TrainConfig, checkpoint: Path) -> None:
-    """Refuse to resume a run as another one, but for what does not change its course."""
-    free = {"workers", "threads", "checkpoint_minutes", "validate_every", "validation_pairs"}
-    for name, value in differing(written, config):
-        if name not in free:
-            raise InputError(
-                f"{checkpoint}: the run had another {name} ({value}); give the same one to resume "
-                "it, or name a new folder."
-            )
-
-
-def _join() -> tuple[int, int]:
+def _place() -> tuple[int, int]:
     """Return this process's rank and how many there are, under torchrun."""
     if not dist.is_torchelastic_launched():
         return 0, 1
-    if not dist.is_initialized():
-        dist.init_process_group("gloo")
-    return dist.get_rank(), dist.get_world_size()
+    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 def _use_threads(threads: int) -> None:
@@ -323,7 +322,10 @@ def _use_threads(threads: int) -> None:
 
 @contextmanager
 def _stop_signals() -> Iterator[threading.Event]:
-    """Turn Ctrl-C and SIGTERM into a wish to stop after the step; a second Ctrl-C stops at once."""
+    """Turn Ctrl-C and SIGTERM into a wish to stop after the step; a second Ctrl-C stops at once.
+
+    A signal that the process was started to ignore stays ignored.
+    """
     stopping = threading.Event()
     before = {}
 
@@ -333,7 +335,10 @@ def _stop_signals() -> Iterator[threading.Event]:
         stopping.set()
 
     if threading.current_thread() is threading.main_thread():
-        before = {s: signal.signal(s, wish) for s in (signal.SIGINT, signal.SIGTERM)}
+        heard = [
+            s for s in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(s) != signal.SIG_IGN
+        ]
+        before = {s: signal.signal(s, wish) for s in heard}
     try:
         yield stopping
     finally:

@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
-from typing import Protocol
+from typing import Any, Protocol
 
 from hamflow.errors import HamflowError
 
@@ -20,14 +20,14 @@ class Job(Protocol):
     """What a worker does: `prepare` once, then a call for each number."""
 
     def prepare(self) -> None: ...
-    def __call__(self, number: int) -> None: ...
+    def __call__(self, number: int) -> Any: ...
 
 
-def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[int, None, None]:
-    """Call a job with each number; yield the numbers as they are done.
+def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[tuple[int, Any], None, None]:
+    """Call a job with each number; yield the numbers as they are done, and what the job returned.
 
-    With one worker all is done in this process. If something
-    goes wrong, or the caller is interrupted, what has begun is finished and the rest left.
+    With one worker, all is done in this process. If something goes wrong, or the caller is
+    interrupted, what has begun is finished and the rest is not started.
 
     Parameters
     ----------
@@ -47,14 +47,13 @@ def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[int, None, 
         if numbers:
             job.prepare()
         for number in numbers:
-            job(number)
-            yield number
+            yield number, job(number)
         return
     # Not forked: the caller may have threads.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(job,))
     try:
-        waiting: dict[Future[None], int] = {}
+        waiting: dict[Future[Any], int] = {}
         left = iter(numbers)
         while True:
             # No more than can be begun soon: the rest would only have to be canceled.
@@ -66,8 +65,7 @@ def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[int, None, 
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                future.result()
-                yield waiting.pop(future)
+                yield waiting.pop(future), future.result()
     except BrokenProcessPool as error:
         raise HamflowError(
             "A worker process was ended from outside, perhaps for lack of memory; use fewer "
@@ -109,6 +107,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(number: int) -> None:
+def _work(number: int) -> Any:
     assert _job is not None
-    _job(number)
+    return _job(number)

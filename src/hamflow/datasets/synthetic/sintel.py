@@ -2,7 +2,7 @@
 
 ::
 
-    ROOT/synthetic.json                              what the set is drawn from
+    ROOT/run.jsonl                                   what the set is drawn from, and its files
     ROOT/training/clean/SCENE/frame_0001.png         without effects
                               frame_0002.png
     ROOT/training/final/SCENE/...                    the same with them
@@ -13,26 +13,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow._resume import WorkLog
 from hamflow.datasets.synthetic._workers import run
 from hamflow.datasets.synthetic.config import SyntheticConfig
 from hamflow.datasets.synthetic.scene import SyntheticDataset
-from hamflow.errors import FileError, InputError
+from hamflow.errors import InputError
 from hamflow.io import write_flow, write_image
-from hamflow.io._atomic import atomic_write, make_folder
-from hamflow.io._reading import open_regular
+from hamflow.io._atomic import make_folder
+from hamflow.io._identity import file_record
 
-SETTINGS = "synthetic.json"
 _VERSION = 1  # of what a seed gives: another one if scenes of the same seed look different
 
 
@@ -58,13 +57,14 @@ def write_sintel(
     folder: str | os.PathLike[str] | None = None,
     seed: int = 0,
     workers: int = 1,
+    overwrite: bool = False,
     callback: Callable[[int, int], None] | None = None,
 ) -> SetReport:
     """Write scenes in Sintel's layout.
 
     The scenes are those of `SyntheticDataset`, in the same order. Complete ones are not written
-    again, so an interrupted call can simply be repeated, and a larger `count` extends a set. Files
-    are complete as soon as they have their names, and none is ever replaced.
+    again, so an interrupted call can simply be repeated, and a larger `count` extends a set. Scenes
+    with files that are missing or were changed are rendered again.
 
     Parameters
     ----------
@@ -81,6 +81,8 @@ def write_sintel(
     workers : int
         In how many processes to render. They are started afresh, so a script that asks for more
         than one needs the usual ``if __name__ == "__main__":``.
+    overwrite : bool
+        Begin anew: remove the scenes of an earlier set in that folder.
     callback : callable, optional
         Called with the number of complete scenes and `count`, first before any is rendered.
 
@@ -94,25 +96,28 @@ def write_sintel(
     InputError
         If `count`, `seed` or `workers` is out of range.
     FileError
-        If a photograph cannot be read or a file cannot be written, or the folder holds a set that
-        was drawn from something else, or other files.
+        If a photograph cannot be read or a file cannot be written, if the folder holds a set that
+        was drawn from something else, or other files, or if another process is writing it.
     """
     for name, value in (("count", count), ("workers", workers)):
         if value < 1:
             raise InputError(f"{name} must be at least 1, but is {value}.")
     base = Path(root)
     dataset = SyntheticDataset(config, folder, seed, count)
-    _claim(base, _settings(config, seed, dataset.textures.fingerprint()))
+    settings = _settings(config, seed, dataset.textures.fingerprint())
     job = _Job(base, config, dataset)
-    missing = [number for number in range(count) if not job.complete(number)]
-    known = count - len(missing)
-    if callback is not None:
-        callback(known, count)
-    # Closed, so that all workers have ended when this function has.
-    with closing(run(job, missing, min(workers, len(missing)))) as finished:
-        for done, _ in enumerate(finished, start=known + 1):
-            if callback is not None:
-                callback(done, count)
+    with WorkLog.in_folder(base, "synthetic set", overwrite=overwrite) as log:
+        log.begin(settings)
+        missing = [number for number in range(count) if log.find(_name(number)) is None]
+        known = count - len(missing)
+        if callback is not None:
+            callback(known, count)
+        # Closed, so that all workers have ended when this function has.
+        with closing(run(job, missing, min(workers, len(missing)))) as finished:
+            for done, (number, files) in enumerate(finished, start=known + 1):
+                log.add(_name(number), files=files)
+                if callback is not None:
+                    callback(done, count)
     return SetReport(len(missing), known)
 
 
@@ -120,43 +125,15 @@ def _settings(config: SyntheticConfig, seed: int, photographs: str) -> dict[str,
     return {"version": _VERSION, "seed": seed, "photographs": photographs, **asdict(config)}
 
 
-def _claim(base: Path, settings: dict[str, Any]) -> None:
-    """Make the folder a set of these settings, or see that it is one."""
-    path = base / SETTINGS
-    make_folder(base)
-    if path.exists():
-        known = _read_settings(path)
-        different = sorted(k for k in {*known, *settings} if known.get(k) != settings.get(k))
-        if different:
-            raise FileError(
-                f"{path}: the set was drawn with other {', '.join(different)}; use the same again, "
-                "or choose another folder."
-            )
-        return
-    if any(base.iterdir()):
-        raise FileError(
-            f"{base}: holds files already, but no set of synthetic scenes; choose another folder."
-        )
-    with atomic_write(path) as file:
-        file.write(json.dumps(settings, indent=1).encode())
-
-
-def _read_settings(path: Path) -> dict[str, Any]:
-    with open_regular(path) as file:
-        try:
-            known = json.loads(file.read(1 << 20))
-        except ValueError:
-            known = None
-    if not isinstance(known, dict):
-        raise FileError(f"{path}: is damaged; remove the set and draw it again.")
-    return cast(dict[str, Any], known)
+def _name(number: int) -> str:
+    return f"scene_{number:05d}"
 
 
 class _Job:
     """Renders and writes one scene after the other, in any process."""
 
     def __init__(self, base: Path, config: SyntheticConfig, dataset: SyntheticDataset) -> None:
-        self._training = base / "training"
+        self._base = base
         self._clean = config.clean
         # It leaves the photographs behind when it is sent to another process.
         self._dataset = dataset
@@ -166,27 +143,19 @@ class _Job:
         """Read the photographs."""
         self._dataset.textures  # noqa: B018
 
-    def _paths(self, number: int) -> dict[str, Path]:
-        scene = f"scene_{number:05d}"
+    def _paths(self, number: int) -> dict[str, str]:
+        scene = _name(number)
         paths = {
-            f"{name}{frame}": self._training / name / scene / f"frame_{frame + 1:04d}.png"
+            f"{name}{frame}": f"{name}/{scene}/frame_{frame + 1:04d}.png"
             for name in self._passes
             for frame in range(2)
         }
-        paths |= {
-            name: self._training / name / scene / "frame_0001.png"
-            for name in ("occlusions", "invalid")
-        }
-        return {**paths, "flow": self._training / "flow" / scene / "frame_0001.flo"}
+        paths |= {name: f"{name}/{scene}/frame_0001.png" for name in ("occlusions", "invalid")}
+        paths["flow"] = f"flow/{scene}/frame_0001.flo"
+        return {name: f"training/{path}" for name, path in paths.items()}
 
-    def complete(self, number: int) -> bool:
-        """Whether all files of a scene are there."""
-        paths = self._paths(number)
-        # It is written last, and mostly there are thousands of scenes still to come.
-        return paths["flow"].exists() and all(path.exists() for path in paths.values())
-
-    def __call__(self, number: int) -> None:
-        """Render a scene and write what is not there yet."""
+    def __call__(self, number: int) -> dict[str, dict[str, Any]]:
+        """Render a scene and write its files; return the `file_record` of each."""
         data = self._dataset
         scenes = (data[number],) if self._clean else data.both(number)
         images = {
@@ -197,14 +166,16 @@ class _Job:
         occluded = scenes[0].occluded
         images["occlusions"] = _mask(occluded)
         images["invalid"] = _mask(np.zeros_like(occluded))
-        for name, path in self._paths(number).items():
-            if path.exists():
-                continue
+        files = {}
+        for name, file in self._paths(number).items():
+            path = self._base / file
             make_folder(path.parent)
             if name == "flow":
                 write_flow(path, scenes[0].flow)
             else:
                 write_image(path, images[name])
+            files[file] = file_record(path)
+        return files
 
 
 def _mask(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
