@@ -362,16 +362,13 @@ def _floats(case: Case, d: int, full: bool, progress: Progress) -> dict[str, Any
     return found
 
 
-def _threads() -> list[int]:
-    return sorted({1, 2, get_num_threads()})
-
-
 def _one_outer(case: Case, d: int, rounds: int, progress: Progress) -> dict[str, dict[str, float]]:
     """Time a single outer iteration with fewer threads, rows and labels, in turn."""
     threads = get_num_threads()
     half = case.top(case.size[1] // 2)
     variants: dict[str, tuple[int, Case, int]] = {
-        f"{count} thread{'s' if count > 1 else ''}": (count, case, d) for count in _threads()
+        f"{count} thread{'s' if count > 1 else ''}": (count, case, d)
+        for count in sorted({1, 2, threads})
     }
     variants["half the rows"] = (threads, half, d)
     variants[f"D = {d // 2}"] = (threads, case, d // 2)
