@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from itertools import compress
 from pathlib import Path, PurePath
 from typing import Any, Self
 
@@ -28,8 +29,7 @@ LOG = "run.jsonl"
 """Name of the log in the folder of a run."""
 
 _REMEDY = "choose another place, or begin anew with --overwrite"
-_NAMED = 3  # settings that an error message lists
-_SHOWN = 60  # characters of a setting's value
+_NAMED, _SHOWN = 3, 60  # settings that an error message lists, and characters of each value
 
 
 class WorkLog:
@@ -47,8 +47,8 @@ class WorkLog:
     work : str
         What the work is called in messages and in the log, as in "evaluation".
     overwrite : bool
-        Begin anew: drop the records of an earlier run of the same work, and remove the files that
-        it wrote, as far as they are unchanged. Nothing else is ever removed.
+        Begin anew: drop the records of an earlier run, and remove the files that it wrote and that
+        are unchanged. Nothing else is ever removed.
     remedy : str
         What to advise if the log has other settings.
 
@@ -62,7 +62,7 @@ class WorkLog:
     Raises
     ------
     FileError
-        If another run holds the log, it cannot be written, or the file is something else.
+        If another run holds the log, it cannot be written, or it is something else.
     """
 
     def __init__(
@@ -182,10 +182,8 @@ class WorkLog:
         FileError
             If it cannot be written.
         """
-        record: Record = {"key": key}
-        record |= {} if source is None else {"source": source}
-        record |= {"files": dict(files)} if files else {}
-        record |= values
+        known = {"key": key, "source": source, "files": dict(files) if files else None}
+        record = {name: value for name, value in known.items() if value is not None} | values
         # Where there are no locks, this is how another run is noticed.
         if self._size_now() != self._size:
             raise FileError(
@@ -267,10 +265,10 @@ def read_log(path: Path, work: str, *, lenient: bool = False) -> tuple[Record, l
     # Whatever else the user may have named by mistake must not be overwritten.
     if header.get("work") != work or not isinstance(header.get("settings"), dict):
         raise FileError(f"{path}: is not the log of an earlier {work}; choose another place.")
-    for number, record in enumerate(lines[1:], start=2):
-        if not isinstance(record.get("key"), str) and not lenient:
-            raise FileError(f"{path}: line {number} is damaged; remove that line.")
-    return header["settings"], [r for r in lines[1:] if isinstance(r.get("key"), str)]
+    good = [isinstance(record.get("key"), str) for record in lines[1:]]
+    if not all(good) and not lenient:
+        raise FileError(f"{path}: line {good.index(False) + 2} is damaged; remove that line.")
+    return header["settings"], [*compress(lines[1:], good)]
 
 
 def _visible(folder: Path) -> list[str]:
@@ -294,10 +292,8 @@ def _line(record: Record) -> bytes:
 def _flat(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the entries of nested tables by their dotted names."""
     for key, value in tables.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
+        nested = isinstance(value, Mapping)
+        yield from _flat(value, f"{prefix}{key}.") if nested else [(prefix + key, value)]
 
 
 def _short(value: Any) -> str:

@@ -56,19 +56,7 @@ _NAMED = 3  # files that an error message lists
 
 @dataclass(frozen=True)
 class Done:
-    """What the log tells about a file.
-
-    Attributes
-    ----------
-    seconds : float
-        How long the estimate took.
-    invalid : int
-        Pixels that are marked as invalid.
-    data : str
-        Which frames it was computed from; see `hamflow.evaluation.fingerprint`.
-    sha256 : str
-        Of the file as it was written.
-    """
+    """What the log tells about a file: time of the estimate, invalid pixels, its frames, itself."""
 
     seconds: float
     invalid: int
