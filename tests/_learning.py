@@ -57,7 +57,7 @@ def tiny_config(**changes: Any) -> TrainConfig:
 
 
 def write_pairs(root: Path, count: int = 3, size: tuple[int, int] = (48, 64)) -> Path:
-    """A folder with pairs that all show the same scene, each a little brighter than the one before."""
+    """A folder with pairs that all show the same scene, each a bit brighter than the last."""
     scene = demo_scene(*size)
     for number in range(count):
         folder = root / "group" / f"pair{number}"
