@@ -94,13 +94,14 @@ def tiny_config(**changes: Any) -> TrainConfig:
 
 
 def write_pairs(root: Path, count: int = 3, size: tuple[int, int] = (48, 64)) -> Path:
-    """A folder with pairs that all show the same scene, each brighter than the one before."""
+    """A folder with pairs that all show the same scene, each a bit brighter than the last."""
     scene = demo_scene(*size)
     for number in range(count):
         folder = root / "group" / f"pair{number}"
         folder.mkdir(parents=True)
         for name, image in (("frame1.png", scene.image0), ("frame2.png", scene.image1)):
-            hamflow.write_image(folder / name, image // 2 + np.uint8(8 * number))
+            # The last four bits of every pixel show the number.
+            hamflow.write_image(folder / name, image // 16 * 16 + np.uint8(number))
         hamflow.write_flow(folder / "flow.flo", scene.flow)
         occluded = np.repeat(scene.occluded[..., None], 3, axis=2).astype(np.uint8) * 255
         hamflow.write_image(folder / "occ.png", occluded)

@@ -28,7 +28,11 @@ from .io import read_flow as read_flow
 from .io import read_image as read_image
 from .io import write_flow as write_flow
 from .io import write_image as write_image
+from .pipeline.frame import Frame as Frame
+from .pipeline.matches import Matches as Matches
 from .result import FlowResult as FlowResult
+from .sequence import PairFlow as PairFlow
+from .sequence import video as video
 from .window import Window as Window
 
 __version__: str

@@ -98,7 +98,7 @@ def test_same_names(folder: Path, tmp_path: Path, run: Callable[..., str]) -> No
     for name, preset in (("x", "fast"), ("y", "paper")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "my.toml").write_text(
-            f'preset = "{preset}"\nmodel = "pairs"\nfilling = false\nfractions = false\n'
+            f'preset = "{preset}"\nmodel = "pairs"\n[completion]\nmethod = "none"\n'
         )
     methods = [tmp_path / name / "my.toml" for name in ("x", "y")]
     out = tmp_path / "out"

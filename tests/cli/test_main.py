@@ -93,11 +93,13 @@ def test_the_paper_has_one_direction(
 
 
 def test_pair_with_a_preset_of_one_s_own(frames: Files, out: Path) -> None:
-    preset, joint = out / "own.toml", out / "crf.toml"
-    preset.write_text('preset = "fast"\nmodel = "pairs"\nfractions = false\nfilling = false\n')
-    joint.write_text("tau2 = 30.0\n")
+    preset = out / "own.toml"
+    preset.write_text(
+        'preset = "fast"\nmodel = "pairs"\n[matcher]\ntau2 = 30.0\n[completion]\nmethod = "none"\n'
+        '[refinement]\nmethod = "upsampling"\nsmooth = false\n'
+    )
     args = ["pair", *map(str, frames), "-o", str(out / "f.flo"), "--preset", str(preset)]
-    assert main([*args, "--crf-file", str(joint)]) == 0
+    assert main(args) == 0
     flow = hamflow.read_flow(out / "f.flo")
     assert (flow == np.rint(flow)).all()
     assert (flow[10:30, 10:35] == (3, 0)).all()

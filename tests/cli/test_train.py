@@ -161,7 +161,7 @@ def test_data_and_subset(chosen: list[Any], tmp_path: Path) -> None:
         ("step = 3", "step is unknown"),
         ("[network]\nwidth = 3", "network.width is unknown"),
         ("steps = 'x'", "steps must be of type int"),
-        ("steps = 0", "steps must be at least 1"),
+        ("steps = 0", "steps must be a whole number of at least 1"),
     ],
 )
 def test_a_wrong_file(
@@ -179,9 +179,9 @@ def test_a_wrong_file(
 def test_wrong_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = str(tmp_path / "run")
     for options, words in (
-        (["--config", str(tmp_path / "missing.toml")], "cannot be read"),
-        (["--steps", "0"], "steps must be at least 1"),
-        (["--subset", "2"], "subset must be above 0"),
+        (["--config", str(tmp_path / "missing.toml")], "does not exist"),
+        (["--steps", "0"], "steps must be a whole number of at least 1"),
+        (["--subset", "2"], "subset must be a number above 0"),
         (["--network.m", "32"], "fq needs descriptors of m = 64"),
         (["--data", "folder", str(tmp_path / "missing")], "does not exist"),
         (["--start", str(tmp_path / "missing.safetensors")], "missing.safetensors"),

@@ -153,7 +153,7 @@ def test_parameters_from_a_file(tmp_path: Path) -> None:
         ("tau1 = ", "is not TOML"),
         ("tau3 = 1.0", "may hold only c_outside, alpha"),
         ("tau1 = 100.0", "tau2 must be at least tau1"),
-        (None, "cannot be read"),
+        (None, "does not exist"),
     ],
 )
 def test_a_bad_file_of_parameters(tmp_path: Path, text: str | None, message: str) -> None:

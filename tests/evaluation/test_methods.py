@@ -82,10 +82,10 @@ def test_preset() -> None:
 
 def test_preset_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('preset = "fast"\nmodel = "pairs"\nfractions = false\n')
+    path.write_text('preset = "fast"\nmodel = "pairs"\n[refinement]\nmethod = "upsampling"\n')
     method = Method(str(path))
     assert method.label == "mine"
-    assert method.settings["estimator"]["fractions"] is False
+    assert method.settings["estimator"]["refinement"]["method"] == "upsampling"
     assert np.array_equal(method(*FRAMES).flow, Estimator(path).estimate(*FRAMES).flow)
 
 

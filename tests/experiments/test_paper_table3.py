@@ -158,7 +158,9 @@ def test_unrefined_is_the_preset_without_refinement() -> None:
     assert settings["method"] == "fast-unrefined"
     fast = PRESETS["fast"]
     own = settings["estimator"]
-    assert (own["both"], own["filling"], own["fractions"]) == (False, False, False)
+    assert own["bidirectional"] is False
+    assert own["completion"]["method"] == "none"
+    assert own["refinement"]["method"] == "upsampling"
     assert own["matching_pixels"] == fast.matching_pixels
     scene = demo_scene(48, 64)
     estimate = method(scene.image0, scene.image1)
@@ -168,7 +170,7 @@ def test_unrefined_is_the_preset_without_refinement() -> None:
 
 def test_the_default_rows() -> None:
     assert table3.DEFAULT == ("paper", "balanced-unrefined", "balanced", "fast")
-    assert table3.method_of("balanced-unrefined").settings["estimator"]["fractions"] is False
+    assert table3.method_of("balanced-unrefined").settings["estimator"]["bidirectional"] is False
 
 
 def test_all_known_occlusions_need_no_note(root: Path) -> None:

