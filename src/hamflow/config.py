@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from hamflow._check import check_range
 from hamflow._tables import build, config_of_file
 from hamflow.crf.joint_model import JointModel
 from hamflow.errors import InputError
@@ -73,11 +74,8 @@ class EstimatorConfig:
         if type(self.scale) is not int or self.scale not in (0, *(2**k for k in range(9))):
             raise InputError(f"scale must be 0 or a power of two up to 256, not {self.scale!r}.")
         for name, least in (("matching_pixels", 1), ("levels", 1), ("square", 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise InputError(f"{name} must be a whole number, at least {least}, not {value!r}.")
-        if not 0 < self.memory <= 1e6:
-            raise InputError(f"memory must be positive, at most a million, not {self.memory!r}.")
+            check_range(self, name, least, whole=True)
+        check_range(self, "memory", 0, 1e6, above=True)
 
     def tables(self) -> dict[str, Any]:
         """Return all settings as a TOML file would give them, ready for JSON."""

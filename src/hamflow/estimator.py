@@ -137,19 +137,19 @@ class Estimator:
         frames = (frame0, frame1)
         clock = Clock(progress)
 
-        # Descriptors and search, check and completion: look by look, until one settles it.
+        # Descriptors and matching, check and completion: from coarse to fine.
         plan = SearchPlan(frame0.shape, self.config, self.window, previous)
         matches: Matches | None = None
-        while (look := plan.next_look(matches)) is not None:
-            found = search(frames, look, self.config.matcher, clock)
-            with clock.stage("check", look.share + 0.25):
+        while (step := plan.next_step(matches)) is not None:
+            found = search(frames, step, self.config.matcher, clock)
+            with clock.stage("check", step.share + 0.25):
                 trusted = check([flow for flow, _ in found])
-            with clock.stage("completion", look.share + 0.26):
+            with clock.stage("completion", step.share + 0.26):
                 completed = [
-                    self.config.completion(frame.at(look.scale), flow, mask)
+                    self.config.completion(frame.at(step.scale), flow, mask)
                     for frame, (flow, _), mask in zip(frames, found, trusted, strict=False)
                 ]
-            matches = Matches.of(found, trusted, completed, look.scale, plan.carried_share(look))
+            matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         assert matches is not None
 
         # Refinement, from the matching scale to the full size.

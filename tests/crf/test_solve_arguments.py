@@ -151,7 +151,7 @@ def test_parameters_from_a_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("tau1 = ", "is not TOML"),
-        ("tau3 = 1.0", "may hold only c_outside, alpha"),
+        ("tau3 = 1.0", "tau3 is unknown; possible are c_outside, alpha"),
         ("tau1 = 100.0", "tau2 must be at least tau1"),
         (None, "does not exist"),
     ],

@@ -1,4 +1,4 @@
-"""From coarse to fine, and when the pair before may decide where to look."""
+"""From coarse to fine, and when the pair before may decide where to step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hamflow import Estimator, EstimatorConfig, Window
 from hamflow.crf import joint_model
 from hamflow.matching.local_model import LocalModel
 from hamflow.pipeline.matches import Matches
-from hamflow.pipeline.scales import Look, full_window
+from hamflow.pipeline.scales import SearchStep, full_window
 from hamflow.refinement import AffineCompletion, NoCompletion
 
 Array = NDArray[Any]
@@ -57,9 +57,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, list[Wind
     seen = []
     real = hamflow.estimator.search
 
-    def spy(pair: Any, look: Look, *more: Any) -> Any:
-        seen.append((look.scale, list(look.windows)))
-        return real(pair, look, *more)
+    def spy(pair: Any, step: SearchStep, *more: Any) -> Any:
+        seen.append((step.scale, list(step.windows)))
+        return real(pair, step, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(hamflow.estimator, "search", spy)

@@ -38,11 +38,11 @@ class Arithmetic:
         Parameters
         ----------
         config : CrfConfig
-            Gives τ2 and what the user wants.
+            Gives τ2 and the arithmetic that the user wants.
         largest : float
             No cost is larger than this in absolute value.
         floats : bool
-            Whether the descriptors are, which rules out int16.
+            Whether the descriptors are floats, which rules out int16.
 
         Notes
         -----
@@ -85,7 +85,7 @@ class Arithmetic:
 
 
 def reach(config: CrfConfig, labels: int) -> int:
-    """Return up to which distance ρ is looked at label by label: a power of two."""
+    """Return the distance, a power of two, up to which ρ is evaluated label by label."""
     furthest = min(math.ceil(config.delta) - 1, labels)
     return int(2 ** math.ceil(math.log2(max(1, furthest))))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import operator
 import os
-import tomllib
-from dataclasses import dataclass, fields, replace
-from typing import Literal, Self, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, get_args
 
-from hamflow.errors import FileError, InputError, file_access
+from hamflow._tables import build, config_of_file
+from hamflow.errors import InputError
 
 Minorant = Literal["sequential", "hierarchical"]
 Rounding = Literal["argmin", "icm", "chains"]
@@ -123,18 +123,12 @@ class CrfConfig:
         FileError
             If the file cannot be read, is not TOML, or has something else in it.
         """
-        name = os.fspath(path)
+        values: dict[str, Any] = config_of_file(path, dict)
         try:
-            with file_access(path), open(path, "rb") as file:
-                values = tomllib.load(file)
-            return replace(self, **values)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as trouble:
-            raise FileError(f"{name}: is not TOML ({trouble}).") from trouble
-        except TypeError:
-            known = ", ".join(field.name for field in fields(self))
-            raise FileError(f"{name}: may hold only {known}.") from None
+            changed: Self = build(type(self), asdict(self) | values)
         except InputError as trouble:
-            raise FileError(f"{name}: {trouble}") from trouble
+            raise FileError(f"{os.fspath(path)}: {trouble}") from trouble
+        return changed
 
 
 def _finite(name: str, value: object) -> float:

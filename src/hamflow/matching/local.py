@@ -25,7 +25,7 @@ def local_flow(
     image0, image1 : (H, W) or (H, W, 3) array
         Of one size; uint8, uint16 or float.
     window : Window or int or tuple
-        Displacements to look at.
+        Displacements to search.
     describe : callable
         What gives every pixel of an image its 64 bits: `hamflow.pair_bits`, or the ``bits`` of a
         descriptor that `hamflow.load_model` returned.

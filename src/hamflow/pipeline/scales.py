@@ -1,4 +1,4 @@
-"""At which scales and in which windows the search looks, one look after the other."""
+"""The plan of the search: at which scales, and in which windows, one step after the other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VOLUMES = 7  # of labels that the solver needs at a time, in int16
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class SearchStep:
     """One search: a scale, and the window of each direction in pixels of that scale.
 
     Attributes
@@ -54,12 +54,12 @@ class Look:
 
 
 class SearchPlan:
-    """Decides where to look next, by what the looks so far have found.
+    """Decides where to search next, by what the steps so far have found.
 
-    With a window given, there is one look at the matching scale. Otherwise the coarsest scale is
+    If a window is given, there is one step, at the matching scale. Otherwise the coarsest scale is
     searched in a large window, and each scale decides the window of the next. In a video, the
-    first look is one in the window of the pair before, which is enough unless there was a cut or
-    something fast came into the picture.
+    first step searches around the flow of the pair before, which is enough unless there was a cut
+    or something fast came into the picture.
 
     Parameters
     ----------
@@ -89,21 +89,21 @@ class SearchPlan:
         self._previous = previous if usable else None
         self._done = 0  # scales of the full search
 
-    def next_look(self, found: Matches | None) -> Look | None:
-        """Return where to look next; None if what the last look found is the result.
+    def next_step(self, found: Matches | None) -> SearchStep | None:
+        """Return the next step; None if what the last step found is the result.
 
         Parameters
         ----------
         found : Matches or None
-            What the last look found; None before the first one.
+            What the last step found; None before the first one.
         """
         previous = self._previous
         if previous is not None and found is None:
-            return self._warm_look(previous)
+            return self._warm_step(previous)
         if previous is not None and found is not None:
             if found.trusted_share >= max(_KEPT * previous.full_share, _LEAST_TRUSTED):
                 return None
-            found = self._previous = None  # look everywhere, as if there had been no pair before
+            found = self._previous = None  # search everywhere, as if there had been no pair before
         if self._done == len(self._scales):
             return None
         scale = self._scales[self._done]
@@ -115,11 +115,11 @@ class SearchPlan:
         else:
             windows = [window_around(d, self._config.memory, 2, _MARGIN) for d in found.directions]
         share = 0.1 if self._done == 1 else 0.3
-        return Look(scale, tuple(windows[: self._directions]), share=share)
+        return SearchStep(scale, tuple(windows[: self._directions]), share=share)
 
-    def carried_share(self, look: Look) -> float:
+    def carried_share(self, step: SearchStep) -> float:
         """Return the share of trusted pixels that later pairs of a video are measured by."""
-        return self._previous.full_share if look.warm and self._previous is not None else 0.0
+        return self._previous.full_share if step.warm and self._previous is not None else 0.0
 
     @property
     def _directions(self) -> int:
@@ -136,11 +136,11 @@ class SearchPlan:
             and len(previous.directions) == 2
         )
 
-    def _warm_look(self, previous: Matches) -> Look:
+    def _warm_step(self, previous: Matches) -> SearchStep:
         memory, margin = self._config.memory, _MARGIN_OF_PREVIOUS
         windows = [window_around(d, memory, 1, margin) for d in previous.directions]
         labels = [_labels(d, w) for d, w in zip(previous.directions, windows, strict=True)]
-        return Look(previous.scale, tuple(windows), tuple(labels))
+        return SearchStep(previous.scale, tuple(windows), tuple(labels))
 
 
 def plan_scales(shape: tuple[int, int], config: EstimatorConfig) -> list[int]:
@@ -162,7 +162,7 @@ def reduced_shape(shape: tuple[int, int], scale: int) -> tuple[int, int]:
 
 
 def full_window(shape: tuple[int, int], memory: float) -> Window:
-    """Return the window of the first look: half the image in each direction, or what fits."""
+    """Return the window of the first step: half the image in each direction, or what fits."""
     height, width = shape
     labels = int(memory * 1e9 / (height * width * 2 * _VOLUMES))
     farthest = max(1, min(_FARTHEST, labels // 4))
@@ -176,7 +176,7 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
     Parameters
     ----------
     found : DirectedMatches
-        What a look has found in one direction.
+        What a step has found in one direction.
     memory : float
         Gigabytes that the matcher may take.
     factor : int

@@ -1,22 +1,24 @@
-"""One look: descriptors and matcher at one scale, in each direction."""
+"""One step of the search: descriptors and matcher at one scale, in each direction."""
 
 from __future__ import annotations
 
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Certificate, Found
-from hamflow.pipeline.scales import Look
+from hamflow.pipeline.scales import SearchStep
 from hamflow.stages import Matcher
 
 
-def search(frames: tuple[Frame, Frame], look: Look, matcher: Matcher, clock: Clock) -> list[Found]:
+def search(
+    frames: tuple[Frame, Frame], step: SearchStep, matcher: Matcher, clock: Clock
+) -> list[Found]:
     """Match two frames at one scale.
 
     Parameters
     ----------
     frames : (Frame, Frame)
         The images.
-    look : Look
+    step : SearchStep
         The scale and the windows; as many directions as it has windows.
     matcher : Matcher
         Finds the matches.
@@ -28,16 +30,16 @@ def search(frames: tuple[Frame, Frame], look: Look, matcher: Matcher, clock: Clo
     list of Found
         Forward, and backward if both directions are matched.
     """
-    with clock.stage("descriptors", look.share):
-        bits = [frame.bits(look.scale) for frame in frames]
-    if look.warm:
+    with clock.stage("descriptors", step.share):
+        bits = [frame.bits(step.scale) for frame in frames]
+    if step.warm:
         matcher = matcher.warm_started()
     found = []
-    for k, window in enumerate(look.windows):
-        with clock.stage("matching", look.share + 0.05 + 0.1 * k):
+    for k, window in enumerate(step.windows):
+        with clock.stage("matching", step.share + 0.05 + 0.1 * k):
             pair = (bits[k], bits[1 - k])
-            labels = look.initial_labels[k] if look.initial_labels else None
-            match = matcher(pair, frames[k].at(look.scale), window, labels)
+            labels = step.initial_labels[k] if step.initial_labels else None
+            match = matcher(pair, frames[k].at(step.scale), window, labels)
             found.append(Found(match.flow, Certificate.of(match)))
             del match  # before the other direction needs as much memory
     return found

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._check import check_range
 from hamflow._types import Field, Flow, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import contrasts, gaussian
@@ -22,22 +23,22 @@ class AffineCompletion:
     Parameters
     ----------
     cell : int
-        One match is taken from each cell of so many pixels squared.
+        One match is taken from each cell of this many by this many pixels.
     smallest : int
-        Connected regions of fewer pixels are not trusted.
+        Connected regions of trusted matches with fewer pixels are not trusted after all.
     neighbors : int
         How many of the nearest matches an affine model is fitted to.
     step : float
-        Length of a step between two pixels of the same color; to another color it is longer by
-        the sum of the differences of the channels, which run from 0 to 1.
+        Length of a step between two neighboring pixels of the same color. A step to another color
+        is longer by the sum of the differences of the channels, which range from 0 to 1.
     reach : float
-        Length at which a match counts 1/e of one that is close.
+        Length of a path at which a match has 1/e of the weight of one that is close.
     tolerance : float
-        Residuals above so many pixels are outliers.
+        Residuals above this number of pixels are outliers.
     rounds : int
         How often neighbors offer each other their models.
     blur : float
-        Standard deviation, in pixels, of the smoothing before edges are looked for.
+        Standard deviation, in pixels, of the smoothing before image edges are detected.
     """
 
     cell: int = 3
@@ -57,16 +58,10 @@ class AffineCompletion:
             ("neighbors", 1, 10000),
             ("rounds", 0, 1000),
         ):
-            value = getattr(self, name)
-            if type(value) is not int or not least <= value <= most:
-                raise InputError(
-                    f"{name} must be a whole number from {least} to {most}, not {value!r}."
-                )
+            check_range(self, name, least, most, whole=True)
         for name in ("step", "reach", "tolerance"):
-            if not 1e-6 <= getattr(self, name) <= 1e6:
-                raise InputError(f"{name} must be from 1e-6 to 1e6, not {getattr(self, name)!r}.")
-        if not 0 <= self.blur <= 20:
-            raise InputError(f"blur must be from 0 to 20 pixels, not {self.blur!r}.")
+            check_range(self, name, 1e-6, 1e6)
+        check_range(self, "blur", 0, 20)
 
     def __call__(self, image: Image, flow: Flow, trusted: Mask) -> tuple[Flow, Field]:
         """Return the completed flow, and the distance of each pixel to the nearest match."""
@@ -87,12 +82,12 @@ class NoCompletion:
 def complete(
     image: Image, flow: Flow, trusted: Mask, config: AffineCompletion | None = None
 ) -> tuple[Flow, Field]:
-    """Continue trusted matches over the whole image by planar motion.
+    """Continue trusted matches over the whole image by piecewise affine motion.
 
     Every pixel takes the affine motion of the match that is nearest to it along paths that avoid
-    image edges. Each match's motion is fitted robustly to the matches that are nearest to it in
-    that sense, and neighbors take over each other's where it fits better (in the manner of
-    EpicFlow [1]_ and RIC [2]_).
+    image edges. The motion of a match is fitted robustly to the matches that are nearest to it in
+    the same sense. Neighboring matches then exchange their motions where that of the other fits
+    better, as in EpicFlow [1]_ and RIC [2]_.
 
     Parameters
     ----------
@@ -101,7 +96,7 @@ def complete(
     flow : (H, W, 2) array of float32
         Flow, in whole pixels or not; NaN where it is unknown.
     trusted : (H, W) array of bool
-        Where it can be relied on. If that is nowhere, all of it is taken.
+        Where the flow can be relied on. If that is nowhere, all known flow is used.
     config : AffineCompletion, optional
         Parameters.
 

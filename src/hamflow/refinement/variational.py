@@ -9,6 +9,7 @@ import numpy as np
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._check import check_range
 from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import DERIVATIVE, contrasts, filtered, gaussian
@@ -31,19 +32,19 @@ class VariationalRefinement:
     delta, gamma : float
         Weights of the constancy of colors and of their gradients.
     zeta : float
-        Contrasts above, of a range of 0..1, all count alike in the data term.
+        Contrast, of a range of 0..1, above which a larger one adds no weight to the data term.
     epsilon : float
-        Below that, the robust penalties sqrt(s² + epsilon²) are quadratic.
+        Of the robust penalties sqrt(s² + epsilon²), which are quadratic for smaller residuals s.
     blur : float
         Standard deviation, in pixels, of the smoothing of both images.
     warps : int
         How often the second image is warped by the flow found so far.
     inner : int
-        Iterations of the robust weights for each of these.
+        How often the robust weights are updated for each warp.
     sweeps : int
-        Sweeps of red-black over-relaxation for each of those.
+        Sweeps of red-black over-relaxation after each update.
     omega : float
-        Over-relaxation, between 0 and 2.
+        Factor of the over-relaxation, between 0 and 2.
     """
 
     alpha: float = 0.7
@@ -61,23 +62,13 @@ class VariationalRefinement:
 
     def __post_init__(self) -> None:
         # Ranges in which squares and quotients stay well within float32.
-        for name, least, most in (
-            ("alpha", 0.0, 1e6),
-            ("kappa", 0.0, 1e6),
-            ("delta", 0.0, 1e6),
-            ("gamma", 0.0, 1e6),
-            ("blur", 0.0, 20.0),
-            ("zeta", 1e-6, 1e6),
-            ("epsilon", 1e-6, 1e6),
-        ):
-            if not least <= getattr(self, name) <= most:
-                raise InputError(
-                    f"{name} must be from {least:g} to {most:g}, not {getattr(self, name)!r}."
-                )
+        for name in ("alpha", "kappa", "delta", "gamma"):
+            check_range(self, name, 0, 1e6)
+        for name in ("zeta", "epsilon"):
+            check_range(self, name, 1e-6, 1e6)
+        check_range(self, "blur", 0, 20)
         for name in ("warps", "inner", "sweeps"):
-            value = getattr(self, name)
-            if type(value) is not int or not 0 <= value <= 10000:
-                raise InputError(f"{name} must be a whole number from 0 to 10000, not {value!r}.")
+            check_range(self, name, 0, 10000, whole=True)
         if not 0 < self.omega < 2:
             raise InputError(f"omega must be between 0 and 2, not {self.omega!r}.")
 
@@ -103,8 +94,9 @@ def refine(
 ) -> Flow:
     """Minimize a variational energy, starting from a flow that is right to a pixel or two.
 
-    Constancy of colors and of gradients, each normalized by its contrast, and smoothness of the
-    flow across weak image edges, all with robust penalties [1]_. Exact for any number of threads.
+    The energy demands constancy of colors and of their gradients, each normalized by its contrast,
+    and smoothness of the flow except across image edges, all with robust penalties [1]_. The result
+    has the same bytes for any number of threads.
 
     Parameters
     ----------
