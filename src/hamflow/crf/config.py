@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, get_args
 
 from hamflow._tables import build, config_of_file
-from hamflow.errors import InputError
+from hamflow.errors import FileError, InputError
 
 Minorant = Literal["sequential", "hierarchical"]
 Rounding = Literal["argmin", "icm", "chains"]
