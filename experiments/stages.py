@@ -1,0 +1,126 @@
+"""Where the error arises: each stage of the estimator, started from the truth.
+
+    python -m experiments.stages ROOT [PAIR ...]
+
+prints, for pairs of a folder as `hamflow.datasets.FolderDataset` reads it, the mean endpoint error
+over all valid pixels of
+
+- now: the preset as it is;
+- matches: only right matches are trusted (those within `RIGHT` pixels of the matching scale);
+- visible: the true flow, rounded to whole pixels, as the match of every visible pixel;
+- completed: the true flow at the matching scale everywhere, then the refinement;
+- upsampled: the true flow at the matching scale, upsampled, without a refinement;
+- truth: the refinement, started from the true flow at full size with the true visibility.
+
+The difference between neighboring columns is what a stage costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hamflow import Estimator
+from hamflow._scale import enlarged_smoothly
+from hamflow._types import Flow, Mask
+from hamflow.datasets import FolderDataset
+from hamflow.flow import endpoint_error
+from hamflow.refinement import AffineCompletion
+
+RIGHT = 1.5
+COLUMNS = ("now", "matches", "visible", "completed", "upsampled", "truth")
+
+
+def stage_errors(estimator: Estimator, pair: Any) -> dict[str, float]:
+    """Return the mean endpoint error of each column for one pair.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Whose stages to measure.
+    pair : FlowPair or SyntheticScene
+        With `image0`, `image1`, `flow` and `occluded`; None counts as all visible.
+    """
+    frames = estimator.frame(pair.image0), estimator.frame(pair.image1)
+    result, matches = estimator.between(*frames)
+    scale, found = matches.scale, matches.directions[0]
+    image = frames[0].at(scale)
+    full = _everywhere(frames[0].at(1), pair.flow)
+    unknown = pair.occluded is None
+    visible_full = np.ones(frames[0].shape, np.bool_) if unknown else ~pair.occluded
+    small, known = _reduced(pair.flow, scale)
+    truth = np.where(known[..., None], small, _reduced(full, scale)[0])
+    visible = _reduced(visible_full.astype(np.float32)[..., None], scale)[0][..., 0] > 0.5
+    right = found.trusted & (np.nan_to_num(endpoint_error(found.flow, truth), nan=99.0) <= RIGHT)
+    complete, refine = estimator.config.completion, estimator.config.refinement
+
+    def refined(flow: Flow, trusted: Mask) -> Flow:
+        return refine(frames, complete(image, flow, trusted)[0], trusted, scale)
+
+    flows = {
+        "now": result.flow,
+        "matches": refined(found.flow, right),
+        "visible": refined(np.rint(truth), visible),
+        "completed": refine(frames, truth, visible, scale),
+        "upsampled": enlarged_smoothly(truth, scale, frames[0].shape) * np.float32(scale),
+        "truth": refine(frames, full, visible_full, 1),
+    }
+    return {name: float(np.nanmean(endpoint_error(flows[name], pair.flow))) for name in COLUMNS}
+
+
+def _reduced(field: Flow, scale: int) -> tuple[Flow, Mask]:
+    """Return the means of the known pixels of boxes, a flow in pixels of the scale, and where."""
+    height, width = field.shape[:2]
+    padded = np.pad(field, ((0, -height % scale), (0, -width % scale), (0, 0)), mode="edge")
+    boxes = padded.reshape(padded.shape[0] // scale, scale, padded.shape[1] // scale, scale, -1)
+    known = np.isfinite(boxes).all(axis=4, keepdims=True)
+    count = known.sum(axis=(1, 3))
+    mean = np.where(known, boxes, 0).sum(axis=(1, 3)) / np.maximum(count, 1)
+    if field.shape[2] == 2:
+        mean /= scale
+    return mean.astype(np.float32), count[..., 0] > 0
+
+
+def _everywhere(image: Any, flow: Flow) -> Flow:
+    """Return a flow that is known everywhere: sparse truth (KITTI) is completed from around."""
+    known = np.isfinite(flow).all(axis=2)
+    if known.all():
+        return flow
+    filled = AffineCompletion(cell=1, smallest=0)(image, flow, known)[0]
+    return np.where(known[..., None], flow, filled)
+
+
+def measure(estimator: Estimator, data: FolderDataset) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the name of each pair with its errors."""
+    for pair in data:
+        yield pair.name, stage_errors(estimator, pair)
+
+
+def main() -> None:
+    """Measure, print a table, write a file if it is named."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("root", help="folder of pairs with true flow")
+    parser.add_argument("pairs", nargs="*", help="names or groups of pairs; by default all")
+    parser.add_argument("--preset", default="balanced")
+    parser.add_argument("--json", type=Path, help="where to write the errors")
+    args = parser.parse_args()
+    data = FolderDataset(args.root)
+    if args.pairs:
+        data = data.subset(args.pairs)
+    print("| pair | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (1 + len(COLUMNS)))
+    rows = {}
+    for name, errors in measure(Estimator(args.preset), data):
+        rows[name] = errors
+        print(f"| {name} | " + " | ".join(f"{errors[c]:.2f}" for c in COLUMNS) + " |", flush=True)
+    if args.json is not None:
+        args.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

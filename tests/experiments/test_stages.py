@@ -1,0 +1,66 @@
+"""The errors of the stages, each started from the truth."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from _route import SMALL
+from experiments import stages
+from hamflow import Estimator, write_flow, write_image
+from hamflow.datasets.synthetic import SyntheticConfig, SyntheticScene, load_textures, render_scene
+
+CONFIG = SyntheticConfig(height=96, width=128, max_displacement=12.0, clean=True)
+
+
+@pytest.fixture(scope="module")
+def scene() -> SyntheticScene:
+    return render_scene(CONFIG, 3, load_textures())
+
+
+def test_errors(scene: SyntheticScene) -> None:
+    errors = stages.stage_errors(Estimator(replace(SMALL, scale=2)), scene)
+    assert tuple(errors) == stages.COLUMNS
+    assert all(np.isfinite(list(errors.values())))
+    # The more is known, the smaller the error.
+    assert errors["upsampled"] < errors["visible"] <= errors["now"]
+    assert errors["matches"] <= errors["now"] + 0.1
+    assert errors["truth"] < errors["now"]
+
+
+def test_at_full_scale_the_upsampled_truth_is_the_truth(scene: SyntheticScene) -> None:
+    errors = stages.stage_errors(Estimator(replace(SMALL, scale=1)), scene)
+    assert errors["upsampled"] == 0
+
+
+def test_sparse_truth(scene: SyntheticScene) -> None:
+    flow = scene.flow.copy()
+    flow[::2], flow[:, 1::3] = np.nan, np.nan
+    errors = stages.stage_errors(
+        Estimator(replace(SMALL, scale=2)), replace(scene, flow=flow, occluded=None)
+    )
+    assert errors["completed"] < 1.5
+    assert all(np.isfinite(list(errors.values())))
+
+
+def test_command(
+    scene: SyntheticScene,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "group" / "one"
+    folder.mkdir(parents=True)
+    write_image(folder / "frame1.png", scene.image0)
+    write_image(folder / "frame2.png", scene.image1)
+    write_flow(folder / "flow.flo", scene.flow)
+    file = tmp_path / "errors.json"
+    words = ["stages", str(tmp_path), "--preset", "fast", "--json", str(file)]
+    monkeypatch.setattr(sys, "argv", words)
+    stages.main()
+    assert "| group/one | " in capsys.readouterr().out
+    assert "group/one" in file.read_text()
