@@ -37,7 +37,7 @@ SAID = {
     "result": "FlowResult",
     "datasets": "pairs with true flow",
     "flow": "warp, resize, pictures",
-    "io": "files, video",
+    "io": "files, video, logs of long runs",
     "base": "types, protocols of the stages, errors, window, threads",
 }
 # Modules that are no packages; any other one, such as that of videos, goes with the estimator.
@@ -49,6 +49,7 @@ MODULES = {
     "flow": "flow",
     "result": "result",
     "config": "config",
+    "_resume": "io",
 }
 
 INK, PALE, PAPER, RED = "#22303c", "#8a99a6", "#ffffff", "#c0392b"
@@ -94,7 +95,7 @@ def room_of(module: str) -> str | None:
     if (PACKAGE / first).is_dir():
         return first
     if first.startswith("_"):
-        return "base"
+        return MODULES.get(first, "base")
     # A name such as hamflow.estimate is no module: the package hands it on from elsewhere.
     return MODULES.get(first, "estimator") if (PACKAGE / f"{first}.py").is_file() else None
 

@@ -56,9 +56,9 @@ def test_pixels() -> None:
         unit = unit_intensities(image)
         assert unit.dtype == np.float32
         assert unit.tolist() == [[0, 1]]
-    for bad in ([[1.5]], [[-0.1]], [[np.nan]]):
-        with pytest.raises(InputError, match=r"^first must have values from 0 to 1"):
-            as_intensities(bad, "first")
+    for bad, remedy in ((1.5, "divide it"), (-0.1, "divide it"), (np.nan, "replace those that")):
+        with pytest.raises(InputError, match=f"^first must have values from 0 to 1.*; {remedy}"):
+            as_intensities([[bad]], "first")
     for dtype in (bool, np.int32, complex):
         with pytest.raises(InputError, match="must be of type uint8, uint16 or floating point"):
             unit_intensities(np.zeros((2, 2), dtype))

@@ -75,9 +75,11 @@ def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
     array = as_image(image, name)
     if array.dtype.kind == "f":
         if not ((array >= 0) & (array <= 1)).all():
+            remedy = "divide it by its largest possible value"
+            if not np.isfinite(array).all():
+                remedy = "replace those that are NaN or infinite"
             raise InputError(
-                f"{name} must have values from 0 to 1 if it is of floating point; divide it by its "
-                "largest possible value."
+                f"{name} must have values from 0 to 1 if it is of floating point; {remedy}."
             )
     elif array.dtype not in (np.uint8, np.uint16):
         raise InputError(

@@ -63,7 +63,13 @@ class Window:
     @classmethod
     def square(cls, d: SupportsIndex) -> Window:
         """Return the paper's window: u and v in -D/2 .. D/2 - 1, for an even D."""
-        side = _whole(d, "A window")
+        try:
+            side = operator.index(d)
+        except TypeError:
+            raise InputError(
+                "A window must be a whole number D, a tuple (u0, du, v0, dv) or a hamflow.Window, "
+                f"not {d!r}."
+            ) from None
         if side % 2 or side < 2:
             raise InputError(
                 f"A square window needs an even number of displacements, at least 2, not {d}; "
@@ -81,7 +87,7 @@ class Window:
                 raise InputError(
                     f"A window is (u0, du, v0, dv), four numbers, but {len(window)} were given."
                 )
-            return cls(*(_whole(number, "A window's side") for number in window))
+            return cls(*window)
         return cls.square(window)
 
     def contains(self, u: int, v: int) -> bool:
@@ -141,12 +147,3 @@ def kernel_window(window: WindowLike) -> Window:
                 "component can be searched; use a smaller window or a coarser scale."
             )
     return checked
-
-
-def _whole(value: object, what: str) -> int:
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise InputError(
-            f"{what} must be a whole number (or a hamflow.Window), not {value!r}."
-        ) from None

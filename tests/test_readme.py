@@ -1,0 +1,79 @@
+"""The examples of README.md and docs/estimator.md run, and what the README names exists."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hamflow
+from _paths import ROOT
+from _videos import write_video
+from hamflow.cli.app import COMMANDS
+from hamflow.config import preset_config
+from hamflow.datasets import demo_scene
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")
+API = README.split("## The API\n")[1].split("\n## ")[0]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files that the examples use, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    scene = demo_scene(64, 96)
+    frames = [scene.image0, scene.image1, np.roll(scene.image1, 2, axis=1)]
+    (tmp_path / "frames").mkdir()
+    for number, image in enumerate(frames):
+        hamflow.write_image(f"frames/{number}.png", image)
+    hamflow.write_image("frame1.png", frames[0])
+    hamflow.write_image("frame2.png", frames[1])
+    write_video(tmp_path / "clip.mp4", frames)
+    return tmp_path
+
+
+def test_the_api(files: Path) -> None:
+    names: dict[str, object] = {}
+    for code in blocks(API, "python"):
+        exec(code, names)
+    assert {"flow.flo", "flow.png", "frame_0001.flo", "frame_0002.flo"} <= {
+        path.name for path in files.iterdir()
+    }
+    assert np.shape(names["warped"]) == (64, 96, 3)
+
+
+@pytest.mark.usefixtures("files")
+def test_the_loops_over_a_video(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {"hamflow": hamflow}
+    for code in blocks(PAGE, "python"):
+        exec(code, names)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["0", "1"]
+
+
+def test_the_toml_file(tmp_path: Path) -> None:
+    (text,) = blocks(PAGE, "toml")
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    config = preset_config(tmp_path / "mine.toml")
+    assert (config.levels, config.completion.method) == (3, "none")
+
+
+def test_extras() -> None:
+    table = README.split("| extra | for |\n")[1].split("\n\n")[0]
+    named = {name for row in table.splitlines() for name in re.findall("`(.*?)`", row)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert named == set(project["optional-dependencies"]) - {"lint", "test"}
+
+
+def test_commands() -> None:
+    table = README.split("| command | what it does |\n")[1].split("\n\n")[0]
+    first = [row.split("|")[1] for row in table.splitlines()[1:]]
+    named = [name for cell in first for name in re.findall(r"`(?:hamflow )?([a-z]+)", cell)]
+    assert sorted(named) == sorted(command.name for command in COMMANDS)
