@@ -95,6 +95,12 @@ def test_warp() -> None:
     assert (usual().warp(second, fill=9)[:2, -4:] == 9).all()
 
 
+def test_warp_of_a_file(tmp_path: Path) -> None:
+    second = shifted(5, -3)[1]
+    hamflow.write_image(tmp_path / "second.png", second)
+    assert same_bytes(usual().warp(tmp_path / "second.png"), usual().warp(second))
+
+
 def test_repr() -> None:
     assert repr(usual()).startswith("<FlowResult 80×60, gap ")
 

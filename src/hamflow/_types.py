@@ -17,6 +17,8 @@ Image = NDArray[np.float32]
 """(H, W, C) from 0 to 1."""
 Flow = NDArray[np.float32]
 """(H, W, 2): u to the right, v down, in pixels."""
+AnyFlow = NDArray[np.floating[Any]]
+"""A flow that users hand in, which may be float64."""
 Field = NDArray[np.float32]
 """(H, W): one number per pixel."""
 Mask = NDArray[np.bool_]

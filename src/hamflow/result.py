@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from hamflow._types import ImageLike
 from hamflow.crf.solver import CrfStep
 from hamflow.flow import flow_to_color, warp
-from hamflow.io import write_flow
+from hamflow.io import read_image, write_flow
 from hamflow.window import Window
 
 
@@ -58,9 +59,10 @@ class FlowResult:
     history: tuple[CrfStep, ...] = ()
     timings: dict[str, float] = field(default_factory=dict)
 
-    def warp(self, image1: ArrayLike, *, fill: float = 0) -> NDArray[Any]:
-        """Warp the second image to the first; see `hamflow.warp`."""
-        return warp(image1, self.flow, fill=fill)
+    def warp(self, image1: ImageLike, *, fill: float = 0) -> NDArray[Any]:
+        """Warp the second image, an array or a file, to the first; see `hamflow.warp`."""
+        image = read_image(image1) if isinstance(image1, str | os.PathLike) else image1
+        return warp(image, self.flow, fill=fill)
 
     def to_color(self, max_flow: float | None = None) -> NDArray[np.uint8]:
         """Show the flow in the colors of the Middlebury wheel; see `hamflow.flow_to_color`."""

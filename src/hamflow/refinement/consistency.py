@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hamflow._check import as_flow
-from hamflow._types import Mask
+from hamflow._types import AnyFlow, Field, Mask
 from hamflow.errors import InputError
 from hamflow.flow import warp
-
-Flow = NDArray[np.floating[Any]]
 
 # Sundaram, Brox, Keutzer: Dense point trajectories by GPU-accelerated large displacement optical
 # flow. ECCV 2010.
@@ -21,7 +17,7 @@ _RELATIVE = 0.01
 _ABSOLUTE = 0.5
 
 
-def disagreement(flow: Flow, backward: Flow) -> NDArray[np.float32]:
+def disagreement(flow: AnyFlow, backward: AnyFlow) -> Field:
     """Return how far from its start a pixel ends up that goes forward and then back.
 
     Parameters
@@ -37,14 +33,14 @@ def disagreement(flow: Flow, backward: Flow) -> NDArray[np.float32]:
     return _distance(*_there_and_back(flow, backward))
 
 
-def consistent(flow: Flow, backward: Flow, tolerance: float = 1.0) -> NDArray[np.bool_]:
+def consistent(flow: AnyFlow, backward: AnyFlow, tolerance: float = 1.0) -> Mask:
     """Return where both directions agree within `tolerance` pixels, for whole-pixel flow."""
     # A little more, for the rounding of the bilinear weights.
-    agree: NDArray[np.bool_] = disagreement(flow, backward) <= tolerance + 0.01
+    agree: Mask = disagreement(flow, backward) <= tolerance + 0.01
     return agree
 
 
-def check(flows: Sequence[Flow]) -> list[Mask]:
+def check(flows: Sequence[AnyFlow]) -> list[Mask]:
     """Return where each direction can be trusted: where the forward-backward check is passed.
 
     Parameters
@@ -59,7 +55,7 @@ def check(flows: Sequence[Flow]) -> list[Mask]:
     return [consistent(forward, backward), consistent(backward, forward)]
 
 
-def occluded(flow: Flow, backward: Flow) -> NDArray[np.bool_]:
+def occluded(flow: AnyFlow, backward: AnyFlow) -> Mask:
     """Return which pixels of the first image are not to be seen in the second.
 
     Where the flow leaves the image by more than half a pixel, and where the way back ends
@@ -79,11 +75,11 @@ def occluded(flow: Flow, backward: Flow) -> NDArray[np.bool_]:
     distance = _distance(there, returned, inside)
     lengths = np.square(there).sum(axis=2) + np.square(returned).sum(axis=2)
     # Unknown flow compares with nothing.
-    visible: NDArray[np.bool_] = np.square(distance) <= _RELATIVE * lengths + _ABSOLUTE
+    visible: Mask = np.square(distance) <= _RELATIVE * lengths + _ABSOLUTE
     return ~(visible & inside)
 
 
-def _there_and_back(flow: Flow, backward: Flow) -> tuple[Flow, Flow, NDArray[np.bool_]]:
+def _there_and_back(flow: AnyFlow, backward: AnyFlow) -> tuple[AnyFlow, AnyFlow, Mask]:
     """Return the flow, the backward flow where it leads to, and where that is inside."""
     there, back = as_flow(flow), as_flow(backward, "backward")
     if there.shape != back.shape:
@@ -101,8 +97,8 @@ def _there_and_back(flow: Flow, backward: Flow) -> tuple[Flow, Flow, NDArray[np.
     return there, *warp(back, target, return_mask=True)
 
 
-def _distance(there: Flow, returned: Flow, inside: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _distance(there: AnyFlow, returned: AnyFlow, inside: Mask) -> Field:
     apart = there + returned
-    distance: NDArray[np.float32] = np.hypot(apart[..., 0], apart[..., 1]).astype(np.float32)
+    distance: Field = np.hypot(apart[..., 0], apart[..., 1]).astype(np.float32)
     distance[~inside] = np.inf
     return distance
