@@ -87,7 +87,7 @@ def test_bench_pair(
     assert all(times["all"] > 0 for times in report["seconds"].values())
     assert sum(report["seconds"][str(preset)].values()) > report["seconds"][str(preset)]["all"]
     printed = capsys.readouterr().out
-    for words in ("opencv-deepflow", "one/a", "96×64 pixels", "Steps left out"):
+    for words in ("opencv-deepflow", "one/a", "96×64 pixels", "Ablation"):
         assert words in printed
 
 

@@ -120,7 +120,7 @@ def test_different_budgets_are_refused(
         assert words in sentence
     assert main([*COMMAND, *args, "--unequal"]) == 0
     assert "that of qq-7 has 2: they cannot be compared.\n" in capsys.readouterr().out
-    # Nor is one trained that would not fit to those that are there.
+    # A network with other settings than the existing ones is not trained either.
     sentence = fails(*arguments, "--networks", "qq-5", "fq-5", "--resume")
     assert "that of fq-5 has" in sentence
     # Nothing is to be trained here: the file is out of date, but it does no harm.
@@ -130,7 +130,7 @@ def test_different_budgets_are_refused(
     assert main([*COMMAND, *args]) == 0
     printed = capsys.readouterr().out
     assert "other.toml has " in printed
-    assert "the weights count.\n" in printed
+    assert "the file is ignored.\n" in printed
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,9 @@ def test_everything_is_looked_at_before_the_training(
     save_run(nets / "qq-5")
     names = ("--networks", "qq-5", "ff-5")
     (out / "ff-5-crf-f.jsonl").write_text('{"work": "evaluation", "settings": {}}\n{"key": "a"}\n')
-    assert "ff-5-crf-f.jsonl: holds the pairs of an earlier evaluation" in fails(*arguments, *names)
+    assert "ff-5-crf-f.jsonl: contains the pairs of an earlier evaluation" in fails(
+        *arguments, *names
+    )
     (out / "ff-5-crf-f.jsonl").write_text("else\n")
     assert "not the log" in fails(*arguments, *names, "--resume")
     (out / "ff-5-crf-f.jsonl").unlink()
@@ -219,11 +221,11 @@ def test_interrupted(
     save_run(nets / "qq-5")
     monkeypatch.setattr(table1, "evaluate", interrupt)
     assert main([*COMMAND, *arguments, "--networks", "qq-5"]) == 130
-    assert f"is in {out}; --resume continues.\n" in capsys.readouterr().out
+    assert f"are in {out}; --resume continues.\n" in capsys.readouterr().out
     monkeypatch.setattr("experiments.cli.paper_table1.run_training", interrupt)
     save_run(nets / "fq-5", 1)
     assert main([*COMMAND, *arguments, "--networks", "fq-5"]) == 130
-    assert "The same command continues with the training of fq-5.\n" in capsys.readouterr().out
+    assert "The same command continues the training of fq-5.\n" in capsys.readouterr().out
 
 
 def test_without_torch(
@@ -252,7 +254,7 @@ def test_pairs_without_known_occlusions(
     printed = capsys.readouterr().out
     assert "Occlusions are not known" in printed
     assert "over all pixels instead" in printed
-    assert "FF and FQ lose when they are evaluated as QQ" in printed
+    assert "FF and FQ get worse when they are evaluated as QQ" in printed
 
 
 def test_synthetic_needs_no_folder(arguments: list[str], nets: Path, out: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import operator
 import os
-import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from typing import Literal, Self, get_args
 
-from hamflow.errors import FileError, InputError, file_access
+from hamflow._tables import build, config_of_file
+from hamflow.errors import InputError
 
 Minorant = Literal["sequential", "hierarchical"]
 Rounding = Literal["argmin", "icm", "chains"]
@@ -116,25 +116,17 @@ class CrfConfig:
         return cls(outer=5, inner=8, gap_tolerance=0.0, rounding="argmin")
 
     def updated(self, path: str | os.PathLike[str]) -> Self:
-        """Return this with the parameters that a TOML file gives.
+        """Return this with the parameters of a TOML file, which may be in a table ``[matcher]``.
 
         Raises
         ------
         FileError
             If the file cannot be read, is not TOML, or has something else in it.
         """
-        name = os.fspath(path)
-        try:
-            with file_access(path), open(path, "rb") as file:
-                values = tomllib.load(file)
-            return replace(self, **values)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as trouble:
-            raise FileError(f"{name}: is not TOML ({trouble}).") from trouble
-        except TypeError:
-            known = ", ".join(field.name for field in fields(self))
-            raise FileError(f"{name}: may hold only {known}.") from None
-        except InputError as trouble:
-            raise FileError(f"{name}: {trouble}") from trouble
+        config: Self = config_of_file(
+            path, lambda tables: build(type(self), asdict(self) | tables.get("matcher", tables))
+        )
+        return config
 
 
 def _finite(name: str, value: object) -> float:
