@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial, wraps
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,13 +186,8 @@ def _stopwatch() -> Iterator[dict[str, float]]:
     Parts that run on their own would find caches and memory in another state.
     """
     parts = dict.fromkeys(_PARTS, 0.0)
-    originals = [
-        (owner, method, getattr(owner, method))
-        for methods in _PARTS.values()
-        for owner, method in methods
-    ]
 
-    def timed(part: str, work: Callable[..., Any]) -> Callable[..., Any]:
+    def clocked(part: str, work: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(work)
         def inner(*args: Any, **kwargs: Any) -> Any:
             start = time.perf_counter()
@@ -202,18 +198,16 @@ def _stopwatch() -> Iterator[dict[str, float]]:
 
         return inner
 
-    try:
+    with ExitStack() as stack:
         for part, methods in _PARTS.items():
             for owner, method in methods:
-                setattr(owner, method, timed(part, getattr(owner, method)))
+                replacement = clocked(part, getattr(owner, method))
+                stack.enter_context(patch.object(owner, method, replacement))
         start = time.perf_counter()
         yield parts
         total = time.perf_counter() - start
-        parts["rest"] = total - sum(parts.values())
-        parts["total"] = total
-    finally:
-        for owner, method, original in originals:
-            setattr(owner, method, original)
+    parts["rest"] = total - sum(parts.values())
+    parts["total"] = total
 
 
 def _timed(work: Callable[[], CrfResult]) -> tuple[CrfResult, dict[str, float]]:
@@ -222,7 +216,8 @@ def _timed(work: Callable[[], CrfResult]) -> tuple[CrfResult, dict[str, float]]:
     return result, parts
 
 
-def _outcome(case: Case, result: CrfResult, parts: dict[str, float]) -> dict[str, Any]:
+def _solved(case: Case, d: int, config: CrfConfig) -> dict[str, Any]:
+    result, parts = _timed(partial(case.solve, d, config))
     return {
         "width": case.size[0],
         "height": case.size[1],
@@ -270,7 +265,7 @@ def _schedules(
 
 def _quicker(known: dict[str, Any], case: Case, d: int, config: CrfConfig) -> dict[str, Any]:
     """Solve once more and return the faster outcome; all else is the same in every round."""
-    outcome = _outcome(case, *_timed(partial(case.solve, d, config)))
+    outcome = _solved(case, d, config)
     if known and known["seconds"]["total"] <= outcome["seconds"]["total"]:
         return known
     return outcome
@@ -391,10 +386,10 @@ def _inner(case: Case, d: int, progress: StepProgress) -> Iterator[tuple[str, di
     for inner in INNERS:
         progress(f"2 outer, {inner} inner")
         config = CrfConfig(outer=2, inner=inner, gap_tolerance=0)
-        yield str(inner), _outcome(case, *_timed(partial(case.solve, d, config)))
+        yield str(inner), _solved(case, d, config)
 
 
 def _convergence(case: Case, d: int, progress: StepProgress) -> dict[str, Any]:
     progress(f"8 outer: {case.name}")
     config = CrfConfig(outer=8, gap_tolerance=0)
-    return {"scene": case.name, **_outcome(case, *_timed(partial(case.solve, d, config)))}
+    return {"scene": case.name, **_solved(case, d, config)}

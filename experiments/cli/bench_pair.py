@@ -103,7 +103,7 @@ def bench_pair(
 
 
 def _tables(report: dict[str, Any], where: str) -> list[Table]:
-    tables = [_seconds(report, where)]
+    tables = [_seconds(report, where), _stages(report)]
     if report["rows"]:
         tables += [_groups(report), _pairs(report)]
     if "ablation" in report:
@@ -112,21 +112,32 @@ def _tables(report: dict[str, Any], where: str) -> list[Table]:
 
 
 def _seconds(report: dict[str, Any], where: str) -> Table:
-    title = f"Seconds, {report['width']}×{report['height']} pixels of {where}"
-    stages = list(dict.fromkeys(stage for times in report["seconds"].values() for stage in times))
-    table = Table(Column("method", no_wrap=True), *stages, title=title)
+    table = Table(
+        "method", "seconds", title=f"{report['width']}×{report['height']} pixels of {where}"
+    )
     for name, times in report["seconds"].items():
-        table.add_row(name, *(cell(times.get(stage), ".2f") for stage in stages))
+        table.add_row(name, cell(times.get("all"), ".2f") if times else "failed")
     return table
+
+
+def _stages(report: dict[str, Any]) -> Table:
+    presets = [report["seconds"][name] for name in report["presets"]]
+    table = Table("seconds in", *map(_folded, report["presets"]))
+    for stage in (stage for stage in presets[0] if stage != "all"):
+        table.add_row(stage, *(cell(times.get(stage), ".2f") for times in presets))
+    return table
+
+
+def _folded(title: str) -> Column:
+    """Return a column whose title is broken into lines, not cut, where there is no room."""
+    return Column(title, overflow="fold")
 
 
 def _groups(report: dict[str, Any]) -> Table:
     methods = [*report["presets"], *report["peers"]]
     ause = bench.by_group(report["rows"], "ause")
     table = Table(
-        "folder",
-        *methods,
-        "AUSE",
+        *map(_folded, ("folder", *methods, "AUSE")),
         title="Mean endpoint error in px over all valid pixels, mean over the pairs of a folder",
     )
     for group, errors in bench.by_group(report["rows"]).items():
@@ -137,7 +148,7 @@ def _groups(report: dict[str, Any]) -> Table:
 
 def _pairs(report: dict[str, Any]) -> Table:
     methods = [*report["presets"], *report["peers"]]
-    table = Table("pair", *methods, title="The same, pair by pair")
+    table = Table(*map(_folded, ("pair", *methods)), title="The same for each pair")
     errors = {(row["pair"], row["method"]): row["epe_all"] for row in report["rows"]}
     for pair in dict.fromkeys(row["pair"] for row in report["rows"]):
         found = (errors[pair, name] for name in methods)
@@ -147,7 +158,9 @@ def _pairs(report: dict[str, Any]) -> Table:
 
 def _ablation(report: dict[str, Any]) -> Table:
     groups = report["ablation"]
-    table = Table(report["presets"][0], *groups, title="Ablation: mean endpoint error in px")
+    table = Table(
+        *map(_folded, (report["presets"][0], *groups)), title="Ablation: mean endpoint error in px"
+    )
     for step in next(iter(groups.values())):
         table.add_row(step, *(cell(means.get(step), ".3f") for means in groups.values()))
     return table

@@ -230,7 +230,7 @@ def _table(rows: list[dict[str, Any]], pairs: int, config: Table1Config) -> Tabl
         "",
         *TITLES.values(),
         title=(
-            f"Endpoint error noc (all) in px; {pairs} pairs, scale 1/{config.scale}, "
+            f"Endpoint error noc (all) in px; pairs: {pairs}, scale 1/{config.scale}, "
             f"D = {config.window}"
         ),
     )

@@ -80,7 +80,7 @@ def paper_table3(
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    table = Table("method", "data", title="Endpoint error in px, all pixels together")
+    table = Table("method", "data", title="Endpoint error in px, pooled over all pixels")
     for heading in ("noc", "all", "pairs", "seconds"):
         table.add_column(heading, justify="right")
     for row in rows:

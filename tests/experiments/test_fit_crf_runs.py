@@ -60,7 +60,7 @@ def test_resume_after_a_crash(fitted: FitResult, pairs: FolderDataset, tmp_path:
 
 
 def test_resume_with_another_objective(pairs: FolderDataset, tmp_path: Path) -> None:
-    """The errors of the points are good for that, too."""
+    """The errors in the log are enough for another objective, too."""
     log = tmp_path / "fit.jsonl"
     fit(pairs, **{**QUICK, "budget": 2}, log=log)
     again = {**QUICK, "budget": 2, "objective": "epe"}

@@ -76,7 +76,7 @@ def test_without_images_a_scene_is_rendered(
     monkeypatch.setattr(paper_figure, "demo_scene", lambda **_: SCENE)
     output = ["-o", str(tmp_path / "f.png"), "--d", "8", "--models", "QQ", "--qq", "pairs"]
     assert main(["paper", "figure", *output]) == 0
-    # Its true flow is known, so errors are told.
+    # Its true flow is known, so errors are written.
     assert "QQ, WTA: " in capsys.readouterr().out
     assert main(["paper", "figure", *output, "--truth", "t.flo"]) == 1
     assert "--truth" in capsys.readouterr().err
@@ -125,7 +125,7 @@ def test_panels_are_those_of_each_network() -> None:
         assert panel.flow.shape == (40, 56, 2)
         assert panel.error is None
         assert (panel.flow % 2 == 0).all()  # whole pixels of the reduced frames
-    # Of signs, scalar products and distances say the same.
+    # On signs, scalar products and Hamming distances have the same minimum.
     assert np.array_equal(panels[0].flow, panels[1].flow)
 
 

@@ -66,7 +66,7 @@ def arguments(tmp_path: Path, root: Path, nets: Path, out: Path) -> list[str]:
 
 
 def test_one_budget(nets: Path) -> None:
-    """What the table compares may differ, where files are, and how the work is divided; no more."""
+    """Only settings that the table compares, or that do not change the result, may differ."""
     runs: dict[str, dict[str, Any]] = {
         "ff-5": {},
         "fq-7": {"workers": 0, "threads": 1, "validate_every": 7},
@@ -82,7 +82,7 @@ def test_one_budget(nets: Path) -> None:
     ):
         other = known | {name: found_in(save_run(nets / name, 2, **more)).settings}
         assert re.search(words, difference(other) or "")
-    # Weights alone tell less, but that counts.
+    # A file of weights alone contains fewer settings, but these are compared.
     save_network(nets / "fq-9", 0, model="fq", window="16", step="3")
     assert difference(known | {"fq-9": found_in(nets / "fq-9").settings}) is None
     save_network(nets / "fq-9", 0, model="fq", window="16", step="4")
@@ -123,7 +123,7 @@ def test_different_budgets_are_refused(
     # A network with other settings than the existing ones is not trained either.
     sentence = fails(*arguments, "--networks", "qq-5", "fq-5", "--resume")
     assert "that of fq-5 has" in sentence
-    # Nothing is to be trained here: the file is out of date, but it does no harm.
+    # No network needs training here, so the outdated file does no harm.
     file = tmp_path / "other.toml"
     file.write_text("scale = 2\nwindow = 8\n[training]\nsteps = 3\nwindow = 32\n")
     args = [*arguments, "--networks", "qq-5", "--resume", "--config", str(file)]
@@ -154,7 +154,7 @@ def test_other_networks_are_refused(
     nets: Path,
     fails: Callable[..., str],
 ) -> None:
-    """Before the training of those that are missing."""
+    """These errors are raised before missing networks are trained."""
     folder = nets / "qq-9"
     folder.mkdir(parents=True)
     make(folder)

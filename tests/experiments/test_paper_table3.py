@@ -109,7 +109,7 @@ def test_all_logs_are_looked_at_first(
 
 
 def test_a_file_may_move(root: Path, quick: Path, tmp_path: Path) -> None:
-    """Where the settings stand does not change the flow."""
+    """The flow depends on the settings, not on the file that contains them."""
     output = tmp_path / "out"
     assert table3_of(root, "--presets", str(quick), "-o", str(output)) == 0
     before = (output / "quick.jsonl").read_bytes()
