@@ -1,1 +1,1 @@
-"""The laboratory: benchmarks, the paper's experiments, and fits; not a part of the package."""
+"""Hamflow's own benchmarks and experiments; they are not part of the installed package."""

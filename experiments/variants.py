@@ -1,4 +1,4 @@
-"""Presets with some of their steps left out, as `hamflow.evaluation` can measure them."""
+"""Presets without some of their steps, in the form that `hamflow.evaluation` measures."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ _UPSAMPLED: dict[str, Any] = {"refinement": Upsampling()}
 _WHOLE: dict[str, Any] = _UNCOMPLETED | {"refinement": Upsampling(smooth=False)}
 
 UNREFINED: dict[str, Any] = {"bidirectional": False, **_WHOLE}
-"""One direction, no completion, no subpixel refinement: what the joint model says is all."""
+"""Only the joint model: one direction, no completion, no subpixel refinement."""
 
 ABLATION: dict[str, dict[str, Any]] = {
     "all steps": {},
     "one scale of matching": {"levels": 1},
-    "without the check of both directions": {"bidirectional": False},
+    "without the forward-backward check": {"bidirectional": False},
     "without completion": _UNCOMPLETED,
     "without the variational refinement": _UPSAMPLED,
     "whole pixels of the matching scale": _WHOLE,
 }
-"""Settings that the ablation changes, by what they leave out."""
+"""The settings that each row of the ablation changes."""
 
 
 class Variant:
-    """A preset with changed settings, which stands in for a `hamflow.evaluation.Method`.
+    """A preset with changed settings, used like a `hamflow.evaluation.Method`.
 
     Parameters
     ----------
     preset : str
         The name of a preset, or a TOML file that changes one.
     label : str
-        What it is called in tables; fit for a file.
+        Its name in tables; it can be part of a file name.
     changes : mapping
-        Settings of `hamflow.EstimatorConfig` that differ.
+        The settings of `hamflow.EstimatorConfig` to change.
     """
 
     def __init__(self, preset: str, label: str, changes: dict[str, Any]) -> None:

@@ -1,1 +1,1 @@
-"""Measurements of speed, memory and errors on this machine, with peers in the same run."""
+"""Measurements of speed, memory and errors, compared with other libraries in the same run."""

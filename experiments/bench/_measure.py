@@ -1,4 +1,4 @@
-"""Timing and memory, and what this machine can do at best."""
+"""Measure time and memory, and the limits of this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from hamflow.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 MIXES = ("min_projection", "fused_multiply_add")
-"""Whose register peak is measured: the instructions of QQ, and those of scalar products."""
+"""Instructions whose peak rate can be measured: those of QQ, and those of scalar products."""
+
+StepProgress = Callable[[str], object]
+"""Called with the name of each step when it begins."""
 
 _T = TypeVar("_T")
 
@@ -35,14 +38,14 @@ def timed(work: Callable[[], _T]) -> tuple[_T, float]:
 
 
 def extra_memory(work: Callable[[], object]) -> int | None:
-    """Return by how many bytes a call raises the process's memory above what it has before.
+    """Return the bytes that a call needs at its peak, beyond what the process has before it.
 
-    It is called once before, so that room which it makes and keeps does not count. None where the
-    system does not tell (only Linux does).
+    `work` is called once before the measurement, so that memory which it allocates and keeps does
+    not count. None if the system does not report memory (only Linux does).
     """
     work()
     try:
-        # Memory that was freed but kept would hide what the call takes.
+        # Freed memory that the allocator still holds would hide what the call needs.
         ctypes.CDLL(None).malloc_trim(0)
         before = memory_status("VmRSS")
         reset_peak_memory()
@@ -53,17 +56,17 @@ def extra_memory(work: Callable[[], object]) -> int | None:
 
 
 def copy_bandwidth(size: int) -> float:
-    """Return the bytes per second that a plain copy of `size` bytes per thread reads and writes."""
+    """Return the bytes per second that are read and written by copying `size` bytes per thread."""
     return _peak("copy", str(size))
 
 
 def register_peak(mix: str) -> float:
-    """Return the work per second of one of the `MIXES` on registers alone, on all threads."""
+    """Return the peak rate of one of the `MIXES` on registers alone, on all threads."""
     return _peak(mix)
 
 
 def _peak(*words: str) -> float:
-    """Ask the program ``peaks`` at the level and with the threads that Hamflow uses."""
+    """Run the program ``peaks`` at the level and with the threads that Hamflow uses."""
     command = [str(_program()), get_isa(), str(get_num_threads()), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -73,7 +76,7 @@ def _peak(*words: str) -> float:
 
 @cache
 def _program() -> Path:
-    """Build the program ``peaks`` of experiments/native, unless it is there and up to date."""
+    """Build the program ``peaks`` of experiments/native, unless it is up to date."""
     source, build = ROOT / "experiments" / "native", ROOT / "build" / "peaks"
     for command in (["-S", source, "-B", build], ["--build", build]):
         try:
@@ -85,8 +88,10 @@ def _program() -> Path:
                 env=os.environ | {"LC_ALL": "C"},
             )
         except FileNotFoundError:
-            raise InputError("The benchmark of the kernels needs cmake; install it.") from None
+            raise InputError(
+                "This measurement builds a program with cmake; install cmake (pip install cmake)."
+            ) from None
         if done.returncode:
-            said = " ".join((done.stderr or done.stdout).split())[-300:]
-            raise InputError(f"{source}: cannot be built by cmake ({said}).")
+            output = " ".join((done.stderr or done.stdout).split())[-300:]
+            raise InputError(f"{source}: cannot be built by cmake ({output}).")
     return build / "peaks"

@@ -1,20 +1,21 @@
-"""``bench crf``: the joint model's solver, as a whole and in its parts."""
+"""``bench crf``: measure the joint model's solver as a whole and in its parts."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial, wraps
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bench._measure import copy_bandwidth, extra_memory, seconds
-from experiments.bench.kernels import Problem, Progress
+from experiments.bench._measure import StepProgress, copy_bandwidth, extra_memory, seconds
+from experiments.bench.kernels import Problem
 from hamflow._runtime import get_num_threads, machine, set_num_threads
 from hamflow.crf import CrfConfig, CrfResult, solve
 from hamflow.crf.arithmetic import Arithmetic
@@ -30,7 +31,7 @@ from hamflow.matching import min_projection
 from hamflow.window import Window
 
 COPY_SIZE = 1 << 28
-"""Bytes per buffer and thread of the plain copy."""
+"""Bytes per thread that the plain copy reads, and writes."""
 REAL_PAIRS = (
     "sintel-clean/market_5_0002",
     "sintel-clean/cave_2_0002",
@@ -39,7 +40,7 @@ REAL_PAIRS = (
 RENDERED = "rendered scene"
 INNERS = (1, 2, 4, 8)
 
-# What `solve` spends its time in; what is left is edge weights and memory.
+# The methods in which `solve` spends its time; the rest is edge weights and memory.
 _PARTS: dict[str, tuple[tuple[type[Any], str], ...]] = {
     "messages": ((BitsData, "message"), (PhiData, "message")),
     "passes": ((PlaneDual, "run_pass"),),
@@ -51,7 +52,7 @@ _DIRECTIONS: tuple[Axis, ...] = ("horizontal", "vertical")
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A pair of images with its truth, as the solver takes it."""
+    """A pair of images with its true flow, as the solver takes it."""
 
     name: str
     image: NDArray[Any]
@@ -60,7 +61,7 @@ class Case:
 
     @classmethod
     def of(cls, name: str, image0: Any, image1: Any, truth: NDArray[np.float32]) -> Case:
-        """Return the case of two images, described by `pair_bits`."""
+        """Return the case of two images, with the descriptor `pair_bits`."""
         return cls(name, image0, (pair_bits(image0), pair_bits(image1)), truth)
 
     @property
@@ -69,7 +70,7 @@ class Case:
         return self.image.shape[1], self.image.shape[0]
 
     def top(self, rows: int) -> Case:
-        """Return the upper part of it."""
+        """Return its upper rows."""
         bits0, bits1 = (np.ascontiguousarray(bits[:rows]) for bits in self.bits)
         return replace(self, image=self.image[:rows], bits=(bits0, bits1), truth=self.truth[:rows])
 
@@ -80,19 +81,19 @@ class Case:
 
 
 def real_cases(root: str | os.PathLike[str]) -> list[Case]:
-    """Return those of `REAL_PAIRS` that are below a folder, in their own size.
+    """Return those of `REAL_PAIRS` that a folder contains.
 
     Raises
     ------
     FileError
-        If there is none of them.
+        If it contains none of them.
     """
     dataset = FolderDataset(root)
     names = [name for name in REAL_PAIRS if name in dataset.names]
     if not names:
         raise FileError(
-            f"{os.fspath(root)}: holds none of {', '.join(REAL_PAIRS)}; give the folder that holds "
-            "sintel-clean, or leave --data out."
+            f"{os.fspath(root)}: contains none of {', '.join(REAL_PAIRS)}; give the folder that "
+            "contains sintel-clean, or omit --data."
         )
     pairs = sorted(dataset.subset(names), key=lambda pair: names.index(pair.name))
     return [Case.of(pair.name, pair.image0, pair.image1, pair.flow) for pair in pairs]
@@ -107,24 +108,24 @@ def run(
     real: list[Case] | None = None,
     full: bool = False,
     converge: bool = False,
-    progress: Progress = lambda step: None,
+    progress: StepProgress = lambda step: None,
 ) -> dict[str, Any]:
-    """Measure everything; the dictionary is what ``--json`` writes.
+    """Return all measurements, in the form that ``--json`` writes.
 
     Parameters
     ----------
     width, height, d : int
         Size of the rendered scene and side of the square window.
     rounds : int
-        Repetitions of kernels, schedules and single iterations, of which the best counts.
+        Repetitions of kernels, schedules and single iterations; the best time counts.
     real : list of Case
-        Scenes on which the default schedule is measured besides the rendered one.
+        Pairs on which the default schedule is measured, in addition to the rendered scene.
     full : bool
-        Whether to run the whole paper schedule on float descriptors, too, which takes a minute.
+        Whether to run also the whole schedule of the paper on float descriptors, for a minute.
     converge : bool
-        Whether to run eight outer iterations on the rendered scene, for a plot of them.
+        Whether to run eight outer iterations on the rendered scene, for a plot.
     progress : callable
-        Told the name of each step as it begins.
+        Called with the name of each step when it begins.
     """
     progress("render a scene")
     scene = demo_scene(height, width)
@@ -132,8 +133,8 @@ def run(
     cases = [*(real or []), case]
 
     report: dict[str, Any] = {"machine": machine(), "width": width, "height": height, "d": d}
-    # Copies and kernels before and after, of which the better count: a busy moment of the machine
-    # must not make a limit look low.
+    # Copies and kernels are measured before and after, and the better result counts: a limit must
+    # not look low because the machine was busy for a moment.
     progress("copy: memory")
     copies = [copy_bandwidth(COPY_SIZE)]
     report["seconds"] = _kernels(Problem(width, height, d, floats=False), rounds, progress)
@@ -158,7 +159,7 @@ def run(
     copies.append(copy_bandwidth(COPY_SIZE))
     copy = max(copies)
     report["copy bytes per second"] = copy
-    # How far to trust a share of it: on a shared machine it may change by half between runs.
+    # Shows how reliable a share of it is: on a shared machine it may change by half between runs.
     report["each copy bytes per second"] = copies
     for entry in passes.values():
         entry["share of copy"] = entry["bytes per second"] / copy
@@ -172,26 +173,21 @@ def run(
 
 
 def _qq(size: tuple[int, int], d: int) -> float:
-    """Time a QQ min-projection: what schedules are set against."""
+    """Time a QQ min-projection, with which schedules are compared."""
     problem = Problem(*size, d, floats=False)
-    problem.qq()  # the first run pays for the memory of its outputs
+    problem.qq()  # the first run is slower: the memory of its outputs is not allocated yet
     return min(seconds(problem.qq) for _ in range(2))
 
 
 @contextmanager
 def _stopwatch() -> Iterator[dict[str, float]]:
-    """Time the parts of every `solve` within the block, and all of it as ``total``.
+    """Time the parts of every `solve` within the block, and the whole block as ``total``.
 
-    Taken in the real run, as parts that are run by themselves find other caches and memory.
+    Parts that run on their own would find caches and memory in another state.
     """
     parts = dict.fromkeys(_PARTS, 0.0)
-    originals = [
-        (owner, method, getattr(owner, method))
-        for methods in _PARTS.values()
-        for owner, method in methods
-    ]
 
-    def timed(part: str, work: Callable[..., Any]) -> Callable[..., Any]:
+    def clocked(part: str, work: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(work)
         def inner(*args: Any, **kwargs: Any) -> Any:
             start = time.perf_counter()
@@ -202,18 +198,16 @@ def _stopwatch() -> Iterator[dict[str, float]]:
 
         return inner
 
-    try:
+    with ExitStack() as stack:
         for part, methods in _PARTS.items():
             for owner, method in methods:
-                setattr(owner, method, timed(part, getattr(owner, method)))
+                replacement = clocked(part, getattr(owner, method))
+                stack.enter_context(patch.object(owner, method, replacement))
         start = time.perf_counter()
         yield parts
         total = time.perf_counter() - start
-        parts["rest"] = total - sum(parts.values())
-        parts["total"] = total
-    finally:
-        for owner, method, original in originals:
-            setattr(owner, method, original)
+    parts["rest"] = total - sum(parts.values())
+    parts["total"] = total
 
 
 def _timed(work: Callable[[], CrfResult]) -> tuple[CrfResult, dict[str, float]]:
@@ -222,7 +216,8 @@ def _timed(work: Callable[[], CrfResult]) -> tuple[CrfResult, dict[str, float]]:
     return result, parts
 
 
-def _outcome(case: Case, result: CrfResult, parts: dict[str, float]) -> dict[str, Any]:
+def _solved(case: Case, d: int, config: CrfConfig) -> dict[str, Any]:
+    result, parts = _timed(partial(case.solve, d, config))
     return {
         "width": case.size[0],
         "height": case.size[1],
@@ -236,7 +231,7 @@ def _outcome(case: Case, result: CrfResult, parts: dict[str, float]) -> dict[str
     }
 
 
-def _kernels(problem: Problem, rounds: int, progress: Progress) -> dict[str, float]:
+def _kernels(problem: Problem, rounds: int, progress: StepProgress) -> dict[str, float]:
     work: dict[str, Callable[[], None]] = {
         "QQ": problem.qq,
         "message to u": lambda: problem.message16("u"),
@@ -251,9 +246,9 @@ def _kernels(problem: Problem, rounds: int, progress: Progress) -> dict[str, flo
 
 
 def _schedules(
-    cases: list[Case], d: int, rounds: int, progress: Progress
+    cases: list[Case], d: int, rounds: int, progress: StepProgress
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Run the paper's schedule on the last case and the default one on all, in turn."""
+    """Run the paper's schedule on the last case and the default one on all cases, in turns."""
     paper: dict[str, Any] = {}
     found: dict[str, Any] = {}
     for _ in range(rounds):
@@ -269,15 +264,15 @@ def _schedules(
 
 
 def _quicker(known: dict[str, Any], case: Case, d: int, config: CrfConfig) -> dict[str, Any]:
-    """Solve once more; what is found is the same in every round, and the least time counts."""
-    outcome = _outcome(case, *_timed(partial(case.solve, d, config)))
+    """Solve once more and return the faster outcome; all else is the same in every round."""
+    outcome = _solved(case, d, config)
     if known and known["seconds"]["total"] <= outcome["seconds"]["total"]:
         return known
     return outcome
 
 
 class _Passes:
-    """A plane with a real message in it, on which single passes run as `solve` runs them."""
+    """A plane with a real message, on which single passes run as they do in `solve`."""
 
     def __init__(self, case: Case, d: int, kind: Any) -> None:
         config = CrfConfig(arithmetic=kind)
@@ -302,25 +297,25 @@ class _Passes:
         return self._plane.lam.copy()
 
     def seconds(self, direction: Axis, *, final: bool) -> float:
-        """Time a pass; directions have to take turns, as the plane keeps only the last one's."""
+        """Time a pass; directions must alternate, because a plane keeps only the last state."""
         if final:
-            # A final pass changes lam, which `solve` then replaces by the next message.
+            # A final pass changes lam; `solve` then replaces lam by the next message.
             self._plane.lam[:] = self._message
         return seconds(lambda: self._plane.run_pass(direction, final=final))
 
 
-def _passes(case: Case, d: int, rounds: int, progress: Progress) -> dict[str, dict[str, float]]:
+def _passes(case: Case, d: int, rounds: int, progress: StepProgress) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for kind in ("int16", "float32"):
         progress(f"chain passes, {kind}")
         passes = _Passes(case, d, kind)
-        # lam and hold read, hold written; a final one writes the slack and lam, too.
+        # A pass reads lam and hold and writes hold; a final one also writes the slack and lam.
         for suffix, volumes in (("", 3), (", final", 5)):
             best = dict.fromkeys(_DIRECTIONS, float("inf"))
             for repetition in range(1 + 3 * rounds):
                 for direction in _DIRECTIONS:
                     taken = passes.seconds(direction, final=bool(suffix))
-                    if repetition:  # the first ones pay for memory that was never touched before
+                    if repetition:  # the first pass is slower: its memory is not allocated yet
                         best[direction] = min(best[direction], taken)
             for direction, taken in best.items():
                 found[f"{kind} {direction}{suffix}"] = {
@@ -330,8 +325,8 @@ def _passes(case: Case, d: int, rounds: int, progress: Progress) -> dict[str, di
     return found
 
 
-def _memory(case: Case, d: int, progress: Progress) -> Iterator[tuple[str, dict[str, Any]]]:
-    # All that is ever needed is there after one pass: volumes, moves and fusion.
+def _memory(case: Case, d: int, progress: StepProgress) -> Iterator[tuple[str, dict[str, Any]]]:
+    # One pass already allocates everything: volumes, moves and fusion.
     config = CrfConfig(outer=1, inner=1)
     for side in (d // 4, d // 2, d, 2 * d):
         progress(f"memory at D = {side}")
@@ -340,8 +335,8 @@ def _memory(case: Case, d: int, progress: Progress) -> Iterator[tuple[str, dict[
         yield str(side), {"bytes": taken, "volume": volume}
 
 
-def _floats(case: Case, d: int, full: bool, progress: Progress) -> dict[str, Any]:
-    """Time float descriptors of 64 terms against bits, with one and the same schedule."""
+def _floats(case: Case, d: int, full: bool, progress: StepProgress) -> dict[str, Any]:
+    """Time float descriptors with 64 components and bits, with the same schedule."""
     rng = np.random.default_rng(0)
     width, height = case.size
     phi0, phi1 = (rng.random((height, width, 64), np.float32) - np.float32(0.5) for _ in range(2))
@@ -362,8 +357,10 @@ def _floats(case: Case, d: int, full: bool, progress: Progress) -> dict[str, Any
     return found
 
 
-def _one_outer(case: Case, d: int, rounds: int, progress: Progress) -> dict[str, dict[str, float]]:
-    """Time a single outer iteration with fewer threads, rows and labels, in turn."""
+def _one_outer(
+    case: Case, d: int, rounds: int, progress: StepProgress
+) -> dict[str, dict[str, float]]:
+    """Time a single outer iteration with fewer threads, rows and labels, in turns."""
     threads = get_num_threads()
     half = case.top(case.size[1] // 2)
     variants: dict[str, tuple[int, Case, int]] = {
@@ -385,14 +382,14 @@ def _one_outer(case: Case, d: int, rounds: int, progress: Progress) -> dict[str,
     return found
 
 
-def _inner(case: Case, d: int, progress: Progress) -> Iterator[tuple[str, dict[str, Any]]]:
+def _inner(case: Case, d: int, progress: StepProgress) -> Iterator[tuple[str, dict[str, Any]]]:
     for inner in INNERS:
         progress(f"2 outer, {inner} inner")
         config = CrfConfig(outer=2, inner=inner, gap_tolerance=0)
-        yield str(inner), _outcome(case, *_timed(partial(case.solve, d, config)))
+        yield str(inner), _solved(case, d, config)
 
 
-def _convergence(case: Case, d: int, progress: Progress) -> dict[str, Any]:
+def _convergence(case: Case, d: int, progress: StepProgress) -> dict[str, Any]:
     progress(f"8 outer: {case.name}")
     config = CrfConfig(outer=8, gap_tolerance=0)
-    return {"scene": case.name, **_outcome(case, *_timed(partial(case.solve, d, config)))}
+    return {"scene": case.name, **_solved(case, d, config)}

@@ -1,4 +1,4 @@
-"""``bench kernels``: the matching kernels against the machine's limits and peers."""
+"""``bench kernels``: compare the matching kernels with limits of the machine and libraries."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.bench import peers
-from experiments.bench._measure import MIXES, copy_bandwidth, extra_memory, register_peak, seconds
+from experiments.bench._measure import (
+    MIXES,
+    StepProgress,
+    copy_bandwidth,
+    extra_memory,
+    register_peak,
+    seconds,
+)
 from hamflow import _native
 from hamflow._runtime import machine
 from hamflow.window import Window
 
-Progress = Callable[[str], None]
-
 CACHE_SIZES = {"L2 cache": 1 << 17, "L3 cache": 1 << 22, "memory": 1 << 28}
-"""Bytes per buffer and thread whose copy stands for each level of the memory system."""
+"""Bytes per thread whose copy fits each level of the memory system."""
 
 
 class Problem:
-    """Two random descriptor fields, a window, and room for the outputs, made on first use."""
+    """Two random descriptor fields, a window, and outputs, which are allocated on first use."""
 
     def __init__(self, width: int, height: int, d: int, *, floats: bool) -> None:
         rng = np.random.default_rng(0)
@@ -38,7 +43,7 @@ class Problem:
         return rng.integers(0, 2**64, self.shape, np.uint64)
 
     def _volumes(self, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        # Not zeros: those take no memory before they are first written to.
+        # Not zeros: they would be allocated only when a kernel writes to them.
         return (
             np.ones((*self.shape, self.window.du), dtype),
             np.ones((*self.shape, self.window.dv), dtype),
@@ -46,27 +51,27 @@ class Problem:
 
     @cached_property
     def volumes8(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Room for the results of QQ."""
+        """The outputs of QQ."""
         return self._volumes(np.uint8)
 
     @cached_property
     def labels(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Room for argmins; as they are, offsets of the int16 messages."""
+        """The argmins; also used as the offsets of the int16 messages."""
         return self._volumes(np.int16)
 
     @cached_property
     def volumes16(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Room for int16 messages."""
+        """The int16 messages."""
         return self._volumes(np.int16)
 
     @cached_property
     def volumes32(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Room for float costs and messages."""
+        """The float costs and messages."""
         return self._volumes(np.float32)
 
     @cached_property
     def lam32(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Offsets of the float messages, and gradients of the float costs."""
+        """The offsets of the float messages, also used as gradients of the float costs."""
         volumes = self._volumes(np.float32)
         rng = np.random.default_rng(1)
         for volume in volumes:
@@ -75,25 +80,25 @@ class Problem:
 
     @property
     def entries(self) -> int:
-        """Entries of the 4D cost whose target row is inside the image: what is evaluated."""
+        """How many entries of the 4D cost are evaluated: their target row is inside the image."""
         height, width = self.shape
         return width * self.window.du * _inside(height, self.window.v0, self.window.dv)
 
     @property
     def matches(self) -> int:
-        """Descriptors that FQ gathers."""
+        """How many descriptors FQ gathers."""
         return self.shape[0] * self.shape[1] * (self.window.du + self.window.dv)
 
     def qq(self) -> None:
-        """c^u and c^v."""
+        """Compute c^u and c^v."""
         _native.min_projection(*self.bits, self.window.as_tuple(), 32, *self.volumes8, None, None)
 
     def qq_argmins(self) -> None:
-        """Compute the same with the inner argmins."""
+        """Compute c^u, c^v and the inner argmins."""
         _native.min_projection(*self.bits, self.window.as_tuple(), 32, *self.volumes8, *self.labels)
 
     def wta(self) -> None:
-        """c^u, c^v and the winner-takes-all flow."""
+        """Compute c^u, c^v and the winner-takes-all flow."""
         self.qq()
         labels = np.empty(self.shape, np.int16)
         flow = np.empty((*self.shape, 2), np.float32)
@@ -101,7 +106,7 @@ class Problem:
         _native.rescan_bits(*self.bits, self.window.as_tuple(), 32, labels, flow)
 
     def message16(self, to: str) -> None:
-        """Send a message in fixed point; what lam holds does not change the work."""
+        """Compute an int16 message; the time does not depend on the values of lam."""
         sender, receiver = (1, 0) if to == "u" else (0, 1)
         _native.message16(
             *self.bits,
@@ -113,7 +118,7 @@ class Problem:
         )
 
     def message32(self, to: str) -> None:
-        """Send a message in float32."""
+        """Compute a float32 message."""
         sender, receiver = (1, 0) if to == "u" else (0, 1)
         _native.message32(
             *self.bits,
@@ -125,7 +130,7 @@ class Problem:
         )
 
     def ff(self) -> None:
-        """c^u and c^v from floats."""
+        """Compute c^u and c^v from floats."""
         _native.float_min_projection(
             *self.phi, self.window.as_tuple(), 0.0, *self.volumes32, None, None
         )
@@ -135,7 +140,7 @@ class Problem:
         _native.gather(*self.phi, self.window.as_tuple(), 0.0, *self.labels, *self.volumes32)
 
     def fq_forward(self) -> None:
-        """FQ: inner argmins on the bits, then the gather."""
+        """Compute FQ: inner argmins on the bits, then the gather."""
         self.qq_argmins()
         self.gather()
 
@@ -145,24 +150,24 @@ class Problem:
 
 
 def run(
-    width: int, height: int, d: int, rounds: int, progress: Progress = lambda step: None
+    width: int, height: int, d: int, rounds: int, progress: StepProgress = lambda step: None
 ) -> dict[str, Any]:
-    """Measure everything; the dictionary is what ``--json`` writes.
+    """Return all measurements, in the form that ``--json`` writes.
 
     Parameters
     ----------
     width, height, d : int
         Size of the images and side of the square window.
     rounds : int
-        Repetitions of the quick kernels, in turn, of which the best counts.
+        Repetitions of the quick kernels, in turns; the best time counts.
     progress : callable
-        Told the name of each step as it begins.
+        Called with the name of each step when it begins.
     """
     report: dict[str, Any] = {"machine": machine(), "width": width, "height": height, "d": d}
 
     problem = Problem(width, height, d, floats=True)
-    # Before and after the kernels, and the better counts: a busy moment of the machine must not
-    # make a limit or a peer look slow.
+    # Limits are measured before and after the kernels, and the better result counts: a limit must
+    # not look low because the machine was busy for a moment.
     before = dict(_limits(progress))
     times = dict(_time_kernels(problem, rounds, progress))
     after = dict(_limits(progress))
@@ -183,8 +188,8 @@ def run(
     return report
 
 
-def _limits(progress: Progress) -> Iterator[tuple[str, float]]:
-    """Peaks, copies and peers, each as work or bytes per second."""
+def _limits(progress: StepProgress) -> Iterator[tuple[str, float]]:
+    """Generate register peaks, copies and other libraries, as work or bytes per second."""
     for mix in MIXES:
         progress(f"register peak: {mix}")
         yield f"register peak {mix}", register_peak(mix)
@@ -196,7 +201,9 @@ def _limits(progress: Progress) -> Iterator[tuple[str, float]]:
         yield name, peer()
 
 
-def _time_kernels(problem: Problem, rounds: int, progress: Progress) -> Iterator[tuple[str, float]]:
+def _time_kernels(
+    problem: Problem, rounds: int, progress: StepProgress
+) -> Iterator[tuple[str, float]]:
     quick: dict[str, Callable[[], None]] = {
         "QQ": problem.qq,
         "QQ with WTA": problem.wta,
@@ -207,7 +214,7 @@ def _time_kernels(problem: Problem, rounds: int, progress: Progress) -> Iterator
         "message float32 to v": lambda: problem.message32("v"),
         "gather": problem.gather,
     }
-    # lam of the int16 messages shares its memory with the argmins, which the gather needs last.
+    # The int16 messages use the argmins as offsets, so the gather needs new argmins.
     best = dict.fromkeys(quick, float("inf"))
     for _ in range(rounds):
         for name, work in quick.items():
@@ -228,7 +235,7 @@ def _time_kernels(problem: Problem, rounds: int, progress: Progress) -> Iterator
 
 
 def _ratios(problem: Problem, times: dict[str, float], rates: dict[str, float]) -> dict[str, float]:
-    """Set each kernel against its limit or its peer."""
+    """Return each kernel's rate or time relative to its limit, another kernel or a library."""
     qq_rate = problem.entries / times["QQ"]
     ratios = {
         "QQ / register peak": qq_rate / rates["register peak min_projection"],
@@ -246,7 +253,7 @@ def _ratios(problem: Problem, times: dict[str, float], rates: dict[str, float]) 
     return ratios
 
 
-def _memory(problem: Problem, progress: Progress) -> Iterator[tuple[str, int | None]]:
+def _memory(problem: Problem, progress: StepProgress) -> Iterator[tuple[str, int | None]]:
     progress("memory")
     for name, work in {
         "QQ": problem.qq,
@@ -263,7 +270,7 @@ def _memory(problem: Problem, progress: Progress) -> Iterator[tuple[str, int | N
     yield "FF (64 rows)", extra_memory(small.ff)
 
 
-def _growth(width: int, height: int, d: int, progress: Progress) -> Iterator[tuple[str, float]]:
+def _growth(width: int, height: int, d: int, progress: StepProgress) -> Iterator[tuple[str, float]]:
     for smaller in (d // 2, d):
         progress(f"growth from D = {smaller} to {2 * smaller}")
         times = []
@@ -274,7 +281,7 @@ def _growth(width: int, height: int, d: int, progress: Progress) -> Iterator[tup
 
 
 def _memory_by_d(
-    width: int, height: int, d: int, progress: Progress
+    width: int, height: int, d: int, progress: StepProgress
 ) -> Iterator[tuple[str, int | None]]:
     for side in (d // 4, d // 2, d, 2 * d):
         progress(f"memory at D = {side}")

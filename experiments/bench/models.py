@@ -1,36 +1,40 @@
-"""``bench models``: descriptors side by side, alone and under the joint model."""
+"""``bench models``: compare descriptors, with winner takes all and with the joint model."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.bench._measure import StepProgress, timed
 from hamflow._runtime import machine
 from hamflow._scale import enlarged_flow, reduced
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import FlowPair, FolderDataset
 from hamflow.descriptors import Descriptor, load_model
+from hamflow.errors import InputError
 from hamflow.evaluation import epe_metrics
 from hamflow.matching import min_projection
 
 _WRONG = 10.0  # pixels of full resolution
 
 BASE = "pairs"
-"""The hand-crafted descriptor, which the others are compared with."""
+"""The hand-crafted descriptor, with which the others are compared."""
 
-# The paper's parameters, and what a fit to other pairs (docs/decisions.md) came to.
+# The paper's parameters, and those of a fit to other pairs (docs/decisions.md).
 CONFIGS = {"paper": CrfConfig(), "fitted": CrfConfig(tau1=4.0, tau2=50.0)}
 
 
 def find_pairs(root: str | os.PathLike[str], only: Sequence[str]) -> FolderDataset:
-    """Return the pairs below a folder, or only some of them."""
+    """Return the pairs below a folder, or those of them that ``--only`` names."""
     pairs = FolderDataset(root)
-    return pairs.subset(only) if only else pairs
+    try:
+        return pairs.subset(only) if only else pairs
+    except InputError as error:
+        raise InputError(f"--only: {error}") from None
 
 
 def run(
@@ -40,14 +44,14 @@ def run(
     scale: int = 2,
     window: int = 128,
     configs: Mapping[str, CrfConfig] = CONFIGS,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: StepProgress = lambda _: None,
 ) -> dict[str, Any]:
-    """Return the errors of each model on each pair, and how they compare.
+    """Return the errors of each model on each pair, and their ratios to the hand-crafted descriptor.
 
     Parameters
     ----------
     pairs : FolderDataset
-        What to measure on.
+        The pairs to measure on.
     models : sequence of str
         Names or files as `hamflow.load_model` takes them; the hand-crafted descriptor is added.
     scale : int
@@ -55,9 +59,9 @@ def run(
     window : int
         D, at that scale.
     configs : mapping of str to CrfConfig
-        Parameters of the joint model, by a name for each.
+        Parameters of the joint model by name.
     progress : callable
-        Told what comes next.
+        Called with the name of each step when it begins.
     """
     names = [*(name for name in models if name != BASE), BASE]
     loaded = {name: load_model(name) for name in names}
@@ -88,7 +92,7 @@ def run(
 def geometric_ratio(
     rows: Sequence[Mapping[str, Any]], name: str, method: str, over: str
 ) -> float | None:
-    """Return the geometric mean over the pairs of a model's error over the base's.
+    """Return the geometric mean over the pairs of a model's error divided by that of `BASE`.
 
     Pairs without known occlusions do not count for visible pixels (noc).
     """
@@ -109,9 +113,9 @@ def coherence(
 ) -> dict[str, float]:
     """Return the shares of visible pixels that are wrong, and that are wrong like their neighbor.
 
-    Wrong is an error above 10 px; like the neighbor to the right (at the reduced scale), a
-    difference of at most one label. The joint model corrects errors that are independent of each
-    other; where neighbors agree on a wrong flow, it has no reason to.
+    A pixel is wrong if its error is above 10 px. It is like its neighbor to the right (in the
+    reduced frame) if they differ by at most one label. The joint model corrects errors that are
+    independent of each other, but it cannot correct a wrong flow on which neighbors agree.
     """
     visible = np.isfinite(truth).all(axis=2)
     if occluded is not None:
@@ -138,9 +142,7 @@ def _measured(
     configs: Mapping[str, CrfConfig],
 ) -> dict[str, Any]:
     first, second = reduced(pair.image0, scale), reduced(pair.image1, scale)
-    started = time.perf_counter()
-    bits0, bits1 = model.bits(first), model.bits(second)
-    seconds = time.perf_counter() - started
+    (bits0, bits1), seconds = timed(lambda: (model.bits(first), model.bits(second)))
     height, width = (side * scale for side in first.shape[:2])
     truth = pair.flow[:height, :width]
     occluded = None if pair.occluded is None else pair.occluded[:height, :width]

@@ -1,19 +1,19 @@
-"""``bench pair``: seconds of whole pairs and of a video, and errors, beside OpenCV's methods.
+"""``bench pair``: compare times and errors of presets and of OpenCV's methods.
 
-Errors are measured by `hamflow.evaluation`; of its own this has the timings, which are taken in
-turns so that all methods share the good and the bad moments of the machine.
+`hamflow.evaluation` measures the errors. The times are measured here: all methods run in turns, so
+that a busy moment of the machine affects all of them alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bench._measure import timed
+from experiments.bench._measure import StepProgress, timed
 from experiments.variants import ABLATION, Variant
 from hamflow._memory import peak_memory
 from hamflow._runtime import machine
@@ -22,7 +22,6 @@ from hamflow.estimator import Estimator
 from hamflow.evaluation import Method
 from hamflow.evaluation.runner import measure
 
-Progress = Callable[[str], None]
 Image = NDArray[Any]
 
 
@@ -34,26 +33,26 @@ def run(
     pairs: FolderDataset | None = None,
     rounds: int = 3,
     ablation: bool = False,
-    progress: Progress = lambda _: None,
+    progress: StepProgress = lambda _: None,
 ) -> dict[str, Any]:
     """Measure presets and OpenCV's methods.
 
     Parameters
     ----------
     frames : sequence of images
-        Consecutive frames, for the seconds.
+        Consecutive frames, to measure times on.
     presets : sequence of str
         Presets or TOML files.
     peers : sequence of str
-        OpenCV's methods, as `hamflow.evaluation.method_names` has them.
+        OpenCV's methods, by their names in `hamflow.evaluation.method_names`.
     pairs : FolderDataset, optional
-        Pairs with known flow, for the errors.
+        Pairs with known flow, to measure errors on.
     rounds : int
-        Seconds are the best of so many runs.
+        Repetitions; the best time counts.
     ablation : bool
-        Also measure the first preset with each of its steps left out, on the pairs.
+        Also measure the first preset without each of its steps, on the pairs.
     progress : callable
-        Told what comes next.
+        Called with the name of each step when it begins.
     """
     methods = {name: Method(name) for name in (*presets, *peers)}
     height, width = frames[0].shape[:2]
@@ -79,7 +78,7 @@ def by_group(
 ) -> dict[str, dict[str, float]]:
     """Return the means over the pairs of each group: {group: {method: mean}}.
 
-    A method that failed on one of them, or does not know the quantity, is left out.
+    A method that failed on a pair of the group, or has no such quantity, is left out.
     """
     values: dict[str, dict[str, list[float | None]]] = {}
     for row in rows:
@@ -95,7 +94,7 @@ def by_group(
 
 
 def _errors(
-    pairs: FolderDataset, methods: Mapping[str, Any], progress: Progress
+    pairs: FolderDataset, methods: Mapping[str, Any], progress: StepProgress
 ) -> list[dict[str, Any]]:
     rows = []
     for pair in pairs:
@@ -110,14 +109,14 @@ def _seconds(
     presets: Sequence[str],
     peers: Mapping[str, Method],
     rounds: int,
-    progress: Progress,
+    progress: StepProgress,
 ) -> dict[str, dict[str, float]]:
-    """Time everything in turns: a single pair, the pairs of a video, OpenCV's methods."""
+    """Time everything in turns; a method that fails on the frames has no time."""
     estimators = {name: Estimator(name) for name in presets}
     best: dict[str, dict[str, float]] = {}
 
     def offer(name: str, seconds: float, stages: Mapping[str, float] | None = None) -> None:
-        if name not in best or seconds < best[name]["all"]:
+        if seconds < best.get(name, {}).get("all", float("inf")):
             best[name] = {"all": seconds, **(stages or {})}
 
     for _ in range(rounds):
@@ -129,15 +128,17 @@ def _seconds(
             offer(f"{name}, next pair of a video", _next_pair(estimator, frames))
         for name, method in peers.items():
             progress(f"{name}: a pair")
-            offer(name, timed(partial(method, *frames[:2]))[1])
+            try:
+                offer(name, timed(partial(method, *frames[:2]))[1])
+            except Exception:  # OpenCV's methods raise exceptions of their own on small frames
+                best.setdefault(name, {})
     return best
 
 
 def _next_pair(estimator: Estimator, frames: Sequence[Image]) -> float:
-    """Return the mean seconds of a video's pairs after the first, as ``hamflow video`` has them.
+    """Return the mean seconds of a video's pairs after the first, as in ``hamflow video``.
 
-    Each pair's second frame is new; what is known of its first frame, and the window of the pair
-    before, are taken over.
+    Each pair reuses its first frame, and the window of the pair before.
     """
     last = estimator.frame(frames[0])
     state = None

@@ -1,4 +1,4 @@
-"""Other people's Hamming distances and matrix products, on the same machine in the same run."""
+"""Hamming distances and matrix products of other libraries."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def opencv_matcher() -> Rate:
 
 
 def available() -> dict[str, Callable[[], Rate]]:
-    """Return the peers that are installed, by name."""
+    """Return the libraries that are installed, by name."""
     peers: dict[str, Callable[[], Rate]] = {"numpy sgemm": sgemm}
     if hasattr(np, "bitwise_count"):
         peers["numpy bitwise_count"] = bitwise_count

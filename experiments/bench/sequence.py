@@ -1,4 +1,4 @@
-"""Consecutive frames for the timing of a video: rendered, or the user's own."""
+"""Consecutive frames to time a video on: rendered ones, or those of a file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hamflow.errors import InputError
 from hamflow.io.video import open_frames
 
 FEWEST = 4
-"""Frames of a sequence: a first pair, and two that follow others."""
+"""The smallest number of frames: a first pair, and two pairs that follow it."""
 
 
 def rendered_sequence(
     height: int, width: int, count: int, *, seed: int = 1, max_displacement: float = 60.0
 ) -> list[NDArray[np.uint8]]:
-    """Render a scene at several times: every layer goes on with the motion that it has.
+    """Render a scene at several times; every layer continues its motion.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ def rendered_sequence(
     count : int
         How many frames.
     seed : int
-        Another number, another scene.
+        Another seed gives another scene.
     max_displacement : float
-        How far a pixel moves at most from a frame to the next.
+        The largest motion of a pixel from one frame to the next.
     """
-    # The renderer draws the motion between a first and a last moment; the frames lie between.
+    # The motion is defined between the first and the last time; the frames are rendered in between.
     steps = count - 1
     config = SyntheticConfig(height=height, width=width, max_displacement=steps * max_displacement)
     layers = set_stage(np.random.default_rng(seed), config, load_textures())
@@ -51,7 +51,7 @@ def read_sequence(path: str | os.PathLike[str], count: int) -> list[NDArray[Any]
     Raises
     ------
     InputError
-        If there are fewer than `FEWEST`.
+        If there are fewer than `FEWEST` frames.
     FileError
         If they cannot be read.
     """

@@ -1,4 +1,4 @@
-"""``bench training``: what a step of training consists of, and its memory."""
+"""``bench training``: measure the parts of a training step, the loop, and the memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from experiments.bench._measure import ROOT, seconds
+from experiments.bench._measure import ROOT, StepProgress, seconds
 from hamflow._memory import peak_memory
 from hamflow._runtime import get_num_threads, machine, set_num_threads
 from hamflow.datasets.synthetic import SyntheticConfig
@@ -31,17 +31,15 @@ from hamflow.learning.matching import project
 from hamflow.learning.network import build_network
 from hamflow.window import Window
 
-Progress = Callable[[str], None]
-
 FULL_SIZE = (436, 1024)
 """Height and width of Sintel's frames, for the memory of a step."""
 
 SCENES = 4
-_WARM_UP = 2  # steps of the loop that do not count: workers start, memory is touched first
+_WARM_UP = 2  # first steps of the loop, not counted: workers start, memory is allocated
 
 
 def bench_config(layers: int, size: tuple[int, int], d: int, model: Scheme) -> TrainConfig:
-    """Return the run whose steps are measured: synthetic scenes of one size, else defaults."""
+    """Return the training whose steps are measured: default settings on scenes of one size."""
     height, width = size
     return TrainConfig(
         network=Architecture(layers=layers),
@@ -59,22 +57,22 @@ def run(
     loop_steps: int,
     *,
     memory: bool = False,
-    progress: Progress = lambda step: None,
+    progress: StepProgress = lambda step: None,
 ) -> dict[str, Any]:
-    """Measure everything; the dictionary is what ``--json`` writes.
+    """Return all measurements, in the form that ``--json`` writes.
 
     Parameters
     ----------
     config : TrainConfig
-        The run, as `bench_config` returns it.
+        The training, as `bench_config` returns it.
     rounds : int
-        Repetitions of a step's parts, of which the best count.
+        Repetitions of the step's parts; the best times count.
     loop_steps : int
-        Steps of the real loop to look at, after a few that do not count.
+        Steps of the training loop to measure, after a few that are not counted.
     memory : bool
-        Also measure the memory of a step at full resolution, in a process of its own.
+        Also measure the memory of a step at full resolution, in another process.
     progress : callable
-        Told the name of each step as it begins.
+        Called with the name of each step when it begins.
     """
     synthetic = config.data.synthetic
     report: dict[str, Any] = {
@@ -86,7 +84,7 @@ def run(
         "model": config.model,
     }
     threads = get_num_threads()
-    set_num_threads(torch.get_num_threads())  # as the loop does, which also does this:
+    set_num_threads(torch.get_num_threads())  # the training loop calls both functions, too
     keep_freed_memory()
     try:
         progress("scenes")
@@ -110,7 +108,7 @@ def run(
 
 
 def _rendered(config: TrainConfig) -> tuple[list[Sample], float]:
-    """Return some scenes, and how long one takes on average: they differ."""
+    """Return some scenes, and the mean time to render one."""
     pairs = TrainingPairs(config)
     scenes: list[Sample] = []
     time = seconds(lambda: scenes.extend(pairs[number] for number in range(SCENES)))
@@ -118,7 +116,7 @@ def _rendered(config: TrainConfig) -> tuple[list[Sample], float]:
 
 
 class _Parts:
-    """One step, cut where the parts of the program meet."""
+    """One training step, divided into its parts."""
 
     def __init__(self, config: TrainConfig, scenes: list[Sample]) -> None:
         self._config = config
@@ -130,7 +128,7 @@ class _Parts:
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=1e-4)
 
     def timed(self) -> Iterator[tuple[str, float]]:
-        """Take the step; yield the seconds of each part."""
+        """Take the step; generate the seconds of each part."""
         config, window = self._config, Window.of(self._config.window)
         truth = Truth.of(self._sample.flow, window, self._sample.occluded)
         self._optimizer.zero_grad(set_to_none=True)
@@ -166,7 +164,7 @@ def _leaf(tensor: Tensor) -> Tensor:
 
 
 def _looped(config: TrainConfig, count: int) -> dict[str, Any]:
-    """Run the real loop for a few steps, scenes rendered meanwhile by its worker."""
+    """Run the training loop for a few steps; its worker renders the scenes meanwhile."""
     seen: list[Step] = []
     with tempfile.TemporaryDirectory(prefix="hamflow-") as folder:
         train(replace(config, steps=_WARM_UP + count), Path(folder, "run"), callback=seen.append)
@@ -183,7 +181,7 @@ def _looped(config: TrainConfig, count: int) -> dict[str, Any]:
 
 
 def _ratios(times: dict[str, float], rendering: float, loop: dict[str, Any]) -> dict[str, float]:
-    """Set the parts against each other."""
+    """Compare the parts with each other."""
 
     def both(name: str) -> float:
         return times[f"{name} forward"] + times[f"{name} backward"]
@@ -220,7 +218,7 @@ def _memory(config: TrainConfig) -> dict[str, Any]:
 
 
 def _measure_memory() -> None:
-    """Train as told on the standard input; print the peak of this process's memory."""
+    """Train with the settings on the standard input; print the peak memory of this process."""
     config = config_of(json.load(sys.stdin))
     before = peak_memory()
     with tempfile.TemporaryDirectory(prefix="hamflow-") as folder:

@@ -1,1 +1,1 @@
-"""The commands of the laboratory, one module for each."""
+"""The commands of ``python -m experiments``, one module for each."""

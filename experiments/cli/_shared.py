@@ -1,4 +1,4 @@
-"""What several commands of the laboratory have in common."""
+"""What several commands have in common."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ _Report = TypeVar("_Report")
 
 
 def check_bench(width: int, height: int, d: int, rounds: int) -> None:
-    """Raise at once where nothing can be measured."""
+    """Raise an InputError if the sizes, or the instruction set, cannot be measured."""
     if min(width, height, rounds) < 1 or d < 8 or d % 8 or 2 * d > MAX_LABELS:
         raise InputError(
-            f"The sizes and rounds must be positive, and D a multiple of 8 up to {MAX_LABELS // 2}."
+            "Sizes, rounds and steps must be positive, and --d must be a multiple of 8 up to "
+            f"{MAX_LABELS // 2}."
         )
     if get_isa() == "reference":
         raise InputError("The level 'reference' has no benchmark; choose another with HAMFLOW_ISA.")
 
 
 def measure(console: Console, run: Callable[[Callable[[str], None]], _Report]) -> _Report:
-    """Return what `run` finds; meanwhile show the step that it names, and the time."""
+    """Return the report of `run`; meanwhile show the name of its current step, and the time."""
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("preparing", total=None)
@@ -43,27 +44,27 @@ def measure(console: Console, run: Callable[[Callable[[str], None]], _Report]) -
 
 
 def save_json(console: Console, path: Path | None, report: dict[str, Any]) -> None:
-    """Write every figure of a report if a file is named, and say so."""
+    """Write a report if a file is given, and say so."""
     if path is not None:
         write_json(path, report)
         console.print(f"Wrote {path}", highlight=False, soft_wrap=True)
 
 
 def parse_data(words: Sequence[str]) -> tuple[str, Path | None]:
-    """Return the name of a data set and its folder, which synthetic scenes can do without."""
+    """Return the name of a data set and its folder; synthetic scenes need no folder."""
     if len(words) not in (1, 2):
         raise InputError(
-            f"--data takes the name and the folder of a data set, not {len(words)} words."
+            f"--data takes the name and the folder of a data set, but has {len(words)} words."
         )
     return words[0], Path(words[1]) if len(words) > 1 else None
 
 
 @contextmanager
 def evaluating(console: Console, folder: Path) -> Iterator[CountProgress]:
-    """Show a bar over pairs; if that is interrupted, say where those that are done are."""
+    """Show a bar over pairs; after an interrupt, say where the finished pairs are."""
     try:
         with pair_progress(console) as progress:
             yield progress
     except KeyboardInterrupt:
-        say(f"What was measured is in {folder}; --resume continues.")
+        say(f"The finished pairs are in {folder}; --resume continues.")
         raise

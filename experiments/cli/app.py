@@ -1,4 +1,4 @@
-"""The laboratory's commands by name; see `hamflow.cli.app` for how they are started."""
+"""The names of the commands; `hamflow.cli.app` starts them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hamflow.cli.app import grouped
 from hamflow.cli.main import run_main
 
-DESCRIPTION = "Hamflow's own measurements and experiments; experiments/README.md tells what for."
+DESCRIPTION = "Hamflow's own benchmarks and experiments; experiments/README.md describes them."
 
 COMMANDS = (
     *grouped(
@@ -15,14 +15,22 @@ COMMANDS = (
         ("bench kernels", "the matching kernels", "experiments.cli.bench_kernels:bench_kernels"),
         ("bench crf", "the joint model's solver", "experiments.cli.bench_crf:bench_crf"),
         ("bench models", "the descriptors", "experiments.cli.bench_models:bench_models"),
-        ("bench pair", "whole pairs, beside OpenCV", "experiments.cli.bench_pair:bench_pair"),
-        ("bench training", "a step of training", "experiments.cli.bench_training:bench_training"),
+        (
+            "bench pair",
+            "whole pairs, compared with OpenCV",
+            "experiments.cli.bench_pair:bench_pair",
+        ),
+        ("bench training", "a training step", "experiments.cli.bench_training:bench_training"),
     ),
     *grouped(
         "The paper",
         ("paper table1", "FF, FQ, QQ networks", "experiments.cli.paper_table1:paper_table1"),
         ("paper table2", "timings and memory", "experiments.cli.paper_table2:paper_table2"),
-        ("paper table3", "beside other methods", "experiments.cli.paper_table3:paper_table3"),
+        (
+            "paper table3",
+            "comparison with other methods",
+            "experiments.cli.paper_table3:paper_table3",
+        ),
         ("paper figure", "the sample figure", "experiments.cli.paper_figure:paper_figure"),
     ),
     *grouped(

@@ -1,4 +1,4 @@
-"""``bench crf``: the tables of the joint model's solver."""
+"""``bench crf``: options and tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hamflow.errors import InputError
 from hamflow.io._atomic import check_writable
 
 PAPER_SECONDS = 3.2
-"""What the paper reports for the joint model on a GPU, a Titan X."""
+"""The time of the joint model in the paper, on a GPU (Titan X)."""
 
 
 def bench_crf(
@@ -31,23 +31,23 @@ def bench_crf(
     rounds: int = 2,
     full: bool = False,
 ) -> None:
-    """Measure the joint model's solver: schedules, passes, memory, and how they grow.
+    """Measure the joint model's solver: time, memory, gap and error.
 
-    Everything is measured in one run: QQ and the messages, a plain copy, the paper's schedule and
-    the default one with their gaps and errors, single chain passes, the memory of a whole solve,
-    float descriptors against bits, threads, sizes, and passes for each message. Takes about two
+    One run measures QQ and the messages, a plain copy, the paper's schedule and the default one
+    with their gaps and errors, single chain passes, the memory of a whole solve, float descriptors
+    compared with bits, and the influence of threads, sizes and inner iterations. It takes about two
     and a half minutes on two cores, and 2 GB.
 
     Parameters
     ----------
     json
-        Where to write every figure as JSON.
+        Where to write all measurements as JSON.
     data
         Folder with sintel-clean/market_5_0002, cave_2_0002 and alley_1_0001 (each with frame1.png,
-        frame2.png and flow.flo), to measure the default schedule on those of them that are there.
+        frame2.png and flow.flo), to measure the default schedule on them, too. Some may be missing.
     plot
-        Where to draw the convergence on the rendered scene over eight iterations (.png, .svg or
-        .pdf; needs the extra 'plot').
+        Where to write a plot of eight outer iterations on the rendered scene (.png, .svg or .pdf;
+        needs the extra 'plot').
     width
         Width of the rendered scene.
     height
@@ -55,9 +55,9 @@ def bench_crf(
     d
         Side of the square window of displacements, a multiple of 8.
     rounds
-        Repetitions of kernels, schedules and single iterations, of which the best counts.
+        Repetitions of kernels, schedules and single iterations; the best time counts.
     full
-        Run the whole paper schedule on float descriptors, too: a minute and a half more.
+        Also run the whole schedule of the paper on float descriptors, for a minute and a half.
     """
     check_bench(width, height, d, rounds)
     if min(width, height) < 64:
@@ -110,11 +110,11 @@ def _tables(report: dict[str, Any]) -> list[Table]:
 
 
 def _kernels(report: dict[str, Any]) -> Table:
-    table = Table("in the same run", "")
+    table = Table("kernel", "")
     for name, seconds in report["seconds"].items():
         table.add_row(name, f"{seconds:.3f} s")
     best, worst = report["copy bytes per second"], min(report["each copy bytes per second"])
-    table.add_row("copy, memory", f"{best / 1e9:.1f} GB/s ({worst / 1e9:.1f} at worst)")
+    table.add_row("copy, memory", f"{best / 1e9:.1f} GB/s (slowest {worst / 1e9:.1f})")
     return table
 
 
@@ -207,7 +207,7 @@ def _ratios(report: dict[str, Any]) -> Table:
         if other != threads:
             for part in ("messages", "passes"):
                 ratio = outer[threads][part] / outer[other][part]
-                table.add_row(f"{part}, time here / with {other}", f"{ratio:.2f}")
+                table.add_row(f"{part}, time / time with {other}", f"{ratio:.2f}")
     return table
 
 

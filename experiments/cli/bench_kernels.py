@@ -1,4 +1,4 @@
-"""``bench kernels``: the matching kernels, beside limits and peers."""
+"""``bench kernels``: options and tables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def bench_kernels(
     d: int = 128,
     rounds: int = 5,
 ) -> None:
-    """Measure the matching kernels against this machine's limits and against peers.
+    """Compare the matching kernels with the limits of this machine and with other libraries.
 
-    Everything is measured in one run on random descriptors: the kernels, the register-resident
-    peak of their instruction mix, numpy's sgemm, plain copies, and (with the extra 'peers')
-    faiss and OpenCV. Takes about a minute and a half on two cores, and 3 GB.
+    One run on random descriptors measures the kernels, the peak rate of their instructions on
+    registers alone, numpy's sgemm, plain copies, and (with the extra 'peers') faiss and OpenCV. It
+    takes about a minute and a half on two cores, and 3 GB.
 
     Parameters
     ----------
     json
-        Where to write every figure as JSON.
+        Where to write all measurements as JSON.
     width
         Width of the images.
     height
@@ -37,7 +37,7 @@ def bench_kernels(
     d
         Side of the square window of displacements, a multiple of 8.
     rounds
-        Repetitions, of which the best counts.
+        Repetitions; the best time counts.
     """
     check_bench(width, height, d, rounds)
     if json is not None:
@@ -65,7 +65,7 @@ def _tables(report: dict[str, Any]) -> list[Table]:
         per_second = "" if name in ("gather", "FQ backward") else f"{entries / seconds / 1e9:.2f}"
         times.add_row(name, f"{seconds:.3f}", per_second)
 
-    rates = Table("limit or peer", "rate")
+    rates = Table("limit or library", "rate")
     for name, rate in report["per second"].items():
         unit = "GMAC/s" if "sgemm" in name or "multiply" in name else "G entries/s"
         rates.add_row(name, f"{rate / 1e9:.2f} {unit}")

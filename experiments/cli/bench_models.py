@@ -1,4 +1,4 @@
-"""``bench models``: how good the descriptors are."""
+"""``bench models``: options and tables."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def bench_models(
     crf_file: Path | None = None,
     json: Path | None = None,
 ) -> None:
-    """Measure descriptor models on pairs with known flow, beside the hand-crafted descriptor.
+    """Measure descriptor models on pairs with known flow, compared with the hand-crafted descriptor.
 
-    For each pair and model: the mean error in pixels of full resolution of winner takes all on
-    bits (WTA QQ) and of the joint model (CRF Q), over visible pixels and, in brackets, over all,
-    as in the paper's Table 1; then the geometric means of the ratios to the hand-crafted
-    descriptor. Whole pixels at the reduced scale, no refinement of any kind.
+    For each pair and model: the mean error, in pixels of full resolution, of winner takes all on
+    bits (WTA QQ) and of the joint model (CRF Q), over visible pixels and, in brackets, over all
+    pixels, as in the paper's Table 1. Then the geometric means of the ratios to the hand-crafted
+    descriptor. Flows are in whole pixels of the reduced frames, without refinement.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def bench_models(
     window
         D, the side of the window at that scale.
     crf_file
-        TOML file with parameters of the joint model (as fit-crf writes it) to measure as well.
+        TOML file with parameters of the joint model, as fit-crf writes it, to measure as well.
     json
-        Where to write every figure as JSON.
+        Where to write all measurements as JSON.
     """
     if scale < 1:
-        raise InputError(f"scale must be at least 1, but is {scale}.")
+        raise InputError(f"--scale must be at least 1, but is {scale}.")
     if json is not None:
         check_writable(json)
     configs = dict(bench.CONFIGS)
@@ -99,7 +99,7 @@ def _ratios(report: dict[str, Any]) -> Table:
     table = Table(
         "model",
         *titles,
-        title="Ratio to the hand-crafted descriptor, geometric mean, visible (all)",
+        title="Error / error of the hand-crafted descriptor, geometric mean, visible (all)",
     )
     for name in report["models"]:
         ratios = report["ratios"][name]
@@ -112,7 +112,7 @@ def _coherence(report: dict[str, Any]) -> Table:
         "model",
         "wrong",
         "wrong like the neighbor",
-        "seconds a frame",
+        "seconds per frame",
         title="WTA QQ: visible pixels with an error above 10 px, mean over the pairs",
     )
     for name in report["models"]:

@@ -1,4 +1,4 @@
-"""``bench pair``: whole pairs, beside OpenCV."""
+"""``bench pair``: options and tables."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def bench_pair(
     ablation: bool = False,
     json: Path | None = None,
 ) -> None:
-    """Measure whole pairs: seconds per stage, and errors beside OpenCV's methods.
+    """Measure whole pairs: seconds per stage, and errors, compared with OpenCV's methods.
 
-    Seconds are those of consecutive frames of a rendered scene, the best of several runs that are
-    taken in turns: of the first pair alone, and of the pairs that follow it in the video. With
-    ROOT, mean endpoint errors over all valid pixels, averaged over the pairs of each folder, every
-    pair at full resolution with one and the same preset.
+    Times are measured on consecutive frames of a rendered scene: for the first pair alone, and for
+    the pairs that follow it in the video. All methods run in turns, several times, and the best
+    time counts. With ROOT, also mean endpoint errors over all valid pixels at full resolution,
+    averaged over the pairs of each folder.
 
     Parameters
     ----------
@@ -48,23 +48,23 @@ def bench_pair(
     presets
         Presets, or TOML files that change one.
     peers
-        Measure OpenCV's methods as well; needs the extra 'peers'.
+        Also measure OpenCV's methods; needs the extra 'peers'.
     only
         Pairs or groups below that folder.
     video
-        Take the seconds on the first frames of this video file or folder of frames instead.
+        Measure times on the first frames of this video file or folder of frames instead.
     width
-        Of the rendered frames.
+        Width of the rendered frames.
     height
-        Of the rendered frames.
+        Height of the rendered frames.
     frames
         How many consecutive frames, at least 4.
     rounds
-        How many runs the seconds are the best of.
+        Repetitions; the best time counts.
     ablation
-        Also measure the first preset with each of its steps left out, on the pairs.
+        Also measure the first preset without each of its steps, on the pairs.
     json
-        Where to write every figure as JSON.
+        Where to write all measurements as JSON.
     """
     if rounds < 1 or frames < FEWEST:
         raise InputError(f"--rounds must be at least 1, and --frames at least {FEWEST}.")
@@ -75,7 +75,7 @@ def bench_pair(
     pairs = None if root is None else find_pairs(root, only)
     others = [name for name in method_names() if name.startswith(PEER)] if peers else []
     if peers and not others:
-        opencv_methods()  # raises what is missing
+        opencv_methods()  # raises an error that says what is missing
     console = Console(markup=False)
 
     def run(progress: bench.Progress) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def bench_pair(
 
 
 def _tables(report: dict[str, Any], where: str) -> list[Table]:
-    tables = [_seconds(report, where)]
+    tables = [_seconds(report, where), _stages(report)]
     if report["rows"]:
         tables += [_groups(report), _pairs(report)]
     if "ablation" in report:
@@ -112,21 +112,32 @@ def _tables(report: dict[str, Any], where: str) -> list[Table]:
 
 
 def _seconds(report: dict[str, Any], where: str) -> Table:
-    title = f"Seconds, {report['width']}×{report['height']} pixels of {where}"
-    stages = list(dict.fromkeys(stage for times in report["seconds"].values() for stage in times))
-    table = Table(Column("method", no_wrap=True), *stages, title=title)
+    table = Table(
+        "method", "seconds", title=f"{report['width']}×{report['height']} pixels of {where}"
+    )
     for name, times in report["seconds"].items():
-        table.add_row(name, *(cell(times.get(stage), ".2f") for stage in stages))
+        table.add_row(name, cell(times.get("all"), ".2f") if times else "failed")
     return table
+
+
+def _stages(report: dict[str, Any]) -> Table:
+    presets = [report["seconds"][name] for name in report["presets"]]
+    table = Table("seconds in", *map(_folded, report["presets"]))
+    for stage in (stage for stage in presets[0] if stage != "all"):
+        table.add_row(stage, *(cell(times.get(stage), ".2f") for times in presets))
+    return table
+
+
+def _folded(title: str) -> Column:
+    """Return a column whose title is broken into lines, not cut, where there is no room."""
+    return Column(title, overflow="fold")
 
 
 def _groups(report: dict[str, Any]) -> Table:
     methods = [*report["presets"], *report["peers"]]
     ause = bench.by_group(report["rows"], "ause")
     table = Table(
-        "folder",
-        *methods,
-        "AUSE",
+        *map(_folded, ("folder", *methods, "AUSE")),
         title="Mean endpoint error in px over all valid pixels, mean over the pairs of a folder",
     )
     for group, errors in bench.by_group(report["rows"]).items():
@@ -137,7 +148,7 @@ def _groups(report: dict[str, Any]) -> Table:
 
 def _pairs(report: dict[str, Any]) -> Table:
     methods = [*report["presets"], *report["peers"]]
-    table = Table("pair", *methods, title="The same, pair by pair")
+    table = Table(*map(_folded, ("pair", *methods)), title="The same for each pair")
     errors = {(row["pair"], row["method"]): row["epe_all"] for row in report["rows"]}
     for pair in dict.fromkeys(row["pair"] for row in report["rows"]):
         found = (errors[pair, name] for name in methods)
@@ -147,7 +158,9 @@ def _pairs(report: dict[str, Any]) -> Table:
 
 def _ablation(report: dict[str, Any]) -> Table:
     groups = report["ablation"]
-    table = Table(report["presets"][0], *groups, title="Steps left out")
+    table = Table(
+        *map(_folded, (report["presets"][0], *groups)), title="Ablation: mean endpoint error in px"
+    )
     for step in next(iter(groups.values())):
         table.add_row(step, *(cell(means.get(step), ".3f") for means in groups.values()))
     return table

@@ -1,4 +1,4 @@
-"""``bench training``: a training step, the loop, and the memory."""
+"""``bench training``: options and tables."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def bench_training(
 ) -> None:
     """Measure a training step: network, matching, loss, optimizer, data; needs the extra 'train'.
 
-    One step on a pair of synthetic frames, its parts timed one by one; then the real loop for a
-    few steps, in which a process of its own renders the scenes: how many steps it takes in a
-    second, and how long it waits for data. Takes about half a minute on two cores; with --memory
-    a minute more, and several GB.
+    Times the parts of one step on a pair of synthetic frames. Then runs the training loop for a few
+    steps, while another process renders the scenes, and reports the steps per second and how long
+    the loop waits for data. Takes about half a minute on two cores; with --memory a minute more,
+    and several GB.
 
     Parameters
     ----------
     json
-        Where to write every figure as JSON.
+        Where to write all measurements as JSON.
     size
         Height and width of the frames.
     layers
@@ -43,13 +43,13 @@ def bench_training(
     d
         Side of the square window of displacements, a multiple of 8.
     model
-        Which of the two minimizations see floats.
+        How descriptors are matched in training: ff, fq or qq.
     rounds
-        Repetitions of the step's parts, of which the best count.
+        Repetitions of the step's parts; the best times count.
     steps
-        Steps of the real loop.
+        Steps of the training loop.
     memory
-        Measure the memory of a step at full resolution (1024×436), too.
+        Also measure the memory of a step at full resolution (1024×436).
     """
     check_bench(size, size, d, min(rounds, steps))
     if json is not None:

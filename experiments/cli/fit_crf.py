@@ -1,4 +1,4 @@
-"""``fit-crf``: the joint model's parameters for one's own image pairs."""
+"""``fit-crf``: fit the joint model's parameters to image pairs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from experiments.bench.models import find_pairs
 from experiments.fit_crf.fitting import FitResult, fit
 from experiments.fit_crf.points import PARAMETERS, FitStep, Objective, Parameter
 from hamflow.cli._options import parse_window
 from hamflow.crf import CrfConfig
-from hamflow.datasets import FolderDataset
 from hamflow.descriptors import load_model
 from hamflow.errors import InputError
 from hamflow.io._atomic import atomic_write, check_writable
@@ -40,11 +40,10 @@ def fit_crf(
 ) -> None:
     """Fit the parameters of the joint model to image pairs with known flow.
 
-    Searches for the τ1, τ2, δ, α and c_outside that give the smallest error with a descriptor,
-    starting from the paper's values, and writes them to a file of their own: the
-    paper's values stay the defaults everywhere. What is fitted to a benchmark's pairs must not be
-    reported on the same pairs, so keep some that the fit does not see. Ctrl-C ends the search with
-    what it has found, and --resume continues it.
+    Searches for the τ1, τ2, δ, α and c_outside with the smallest error, starting from the paper's
+    values, and writes them to a TOML file for hamflow pair --preset and hamflow evaluate
+    --crf-file. Do not report errors on the pairs that were fitted to: keep some pairs held out.
+    Ctrl-C ends the search with the best values so far, and --resume continues it.
 
     Parameters
     ----------
@@ -58,31 +57,31 @@ def fit_crf(
     scale
         Reduce the images by this whole factor first. Errors are in pixels of full resolution.
     window
-        Displacements to look at, in pixels of the reduced images: D for the square -D/2..D/2-1, or
+        Displacements to search, in pixels of the reduced images: D for the square -D/2..D/2-1, or
         u0,du,v0,dv.
     descriptor
         What describes the pixels: pairs (hand-crafted), the name of a shipped model, or a file.
     budget
-        How many sets of parameters to try, those of a resumed search included.
+        How many sets of parameters to try, including those of a resumed search.
     objective
-        What to minimize: relative, the geometric mean over the pairs of the capped error relative
-        to that of winner takes all, so that no single pair decides; capped, the mean over the pairs
-        of the capped error; or epe, that of the plain endpoint error.
+        What to minimize: relative, the geometric mean over the pairs of the capped error divided by
+        that of winner takes all, so that no single pair decides; capped, the mean over the pairs of
+        the capped error; or epe, the mean over the pairs of the endpoint error.
     cap
-        No pixel's error counts more than this many pixels (except in epe). If it is small, some
-        regions may be sacrificed for others.
+        The error of a pixel counts as at most this many pixels (except in epe). If the cap is
+        small, the search may sacrifice some regions for others.
     parameters
-        Which to fit; the others keep the paper's values.
+        Which parameters to fit; the others keep the paper's values.
     outer
-        How often the solver goes through both planes.
+        Outer iterations of the solver.
     inner
-        Passes over a plane, each time: 2·inner - 1.
+        Inner iterations of the solver.
     json
-        Where each set of parameters and its errors are written as soon as they are known (a JSON
-        object per line); next to the output, with the suffix .jsonl, if not given.
+        File to which each set of parameters and its errors are appended (one JSON object per line);
+        by default next to the output, with the suffix .jsonl.
     resume
-        Continue the search whose tries are in that file, with the same options; a larger budget
-        goes on where a smaller one ended.
+        Continue the search that is recorded in that file; the options must be the same, except
+        for a larger budget.
     """
     win = parse_window(window)
     start = CrfConfig(outer=outer, inner=inner)
@@ -90,13 +89,8 @@ def fit_crf(
     describe = load_model(descriptor).bits
     log = output.with_suffix(".jsonl") if json is None else json
     if os.path.realpath(log) == os.path.realpath(output):
-        raise InputError(f"The output and its JSON lines are the same file, {log}; name two.")
-    pairs = FolderDataset(root)
-    if only:
-        try:
-            pairs = pairs.subset(only)
-        except InputError as error:
-            raise InputError(f"--only: {error}") from None
+        raise InputError(f"--output and --json are the same file, {log}; name two files.")
+    pairs = find_pairs(root, only)
 
     console = Console(markup=False)
     columns = (
@@ -105,7 +99,7 @@ def fit_crf(
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
     )
-    # Only where someone may be watching; all that it shows is in the tables, too.
+    # Not in a file or a pipe: the tables contain everything that the bar shows.
     quiet = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
         task = bar.add_task("reading and matching", total=None)
@@ -123,13 +117,14 @@ def fit_crf(
             resume=resume,
             callback=_Shown(bar, task, budget, len(pairs)),
         )
-    # Before anything is printed, which may fail.
+    # Written first, because printing may fail.
     with atomic_write(output) as file:
         file.write(result.toml().encode())
     for table in _tables(result):
         console.print(table)
     console.print(
-        f"{_ENDINGS[result.ended]} Wrote {output}, and all {len(result.points)} tries to {log}.",
+        f"{_ENDINGS[result.ended]} Wrote {output}, and all {len(result.points)} tries to {log}. "
+        f"Use it with: hamflow pair --preset {output}",
         highlight=False,
         soft_wrap=True,
     )
@@ -138,8 +133,8 @@ def fit_crf(
 
 
 _ENDINGS = {
-    "converged": "No step leads any further.",
-    "budget": "The budget is spent; --resume with a larger one continues.",
+    "converged": "No step improves the result any more.",
+    "budget": "The budget is used up; --resume with a larger --budget continues.",
     "interrupted": "Stopped early; --resume continues.",
 }
 
@@ -157,7 +152,7 @@ class _Shown:
     def __call__(self, step: FitStep) -> None:
         done, total = step.points * self._pairs + step.pairs, self._budget * self._pairs
         if not self._started:
-            # What a resumed fit had done before says nothing of how long the rest takes.
+            # Restart the clock: points from the log took no time, so they would distort the rest.
             self._bar.reset(self._task, completed=done, total=total)
             self._started = True
         best = "" if step.best is None else f", best {step.best.objective:.4f}"
@@ -177,7 +172,7 @@ def _tables(result: FitResult) -> list[Table]:
         "paper",
         "fitted",
         "change",
-        title="Mean endpoint error in pixels, on the pairs that were fitted to",
+        title="Mean endpoint error in pixels on the pairs of the fit",
     )
     columns = (result.wta.epe, result.start.epe, result.best.epe)
     for name, *row in zip(result.names, *columns, strict=True):
@@ -190,7 +185,7 @@ def _tables(result: FitResult) -> list[Table]:
 
 
 def _cells(row: list[float]) -> list[str]:
-    """Winner takes all, before, after; and how much the last two differ."""
+    """Return the cells of winner takes all, before, after, and the change between the last two."""
     _, before, after = row
     change = f"{after / before - 1:+.1%}" if before else ""
     return [*(f"{value:.3f}" for value in row), change]

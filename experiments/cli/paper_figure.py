@@ -1,4 +1,4 @@
-"""``paper figure``: the paper's sample figure for any pair."""
+"""``paper figure``: options and output."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ def paper_figure(
 ) -> None:
     """Draw the paper's sample figure for a pair: local models above, joint models below.
 
-    A column for each of FF, FQ and QQ: in the upper row the flow of winner takes all, in the lower
-    row that of the joint model (CRF, 5×8 iterations; on floats for FF, on bits for the others). The
-    first column has the first frame and the true flow (or the second frame). At the right, the
-    marked region of each is enlarged. All flows have one scale of colors. Needs the extra 'plot'.
+    There is a column for each of FF, FQ and QQ. The upper row shows the flow of winner takes all,
+    the lower row that of the joint model (CRF, 5×8 iterations; on floats for FF, on bits for the
+    others). The first column shows the first frame and the true flow (or the second frame). On the
+    right, the marked region of each picture is enlarged. All flows share one color scale. Needs the
+    extra 'plot'.
 
     Parameters
     ----------
@@ -59,11 +60,11 @@ def paper_figure(
     output
         Where to write the figure (.png, .pdf or .svg).
     truth
-        The true flow, in any format for flow: the mean error of each flow is then written above it.
+        File with the true flow; the mean error of each flow is then written above it.
     weights
         Folder of 'python -m experiments paper table1', with the networks ff-7/last.safetensors,
-        fq-7/... and qq-7/...; without it and --ff, --fq, --qq, the shipped model stands for all of
-        them.
+        fq-7/... and qq-7/...; without it and --ff, --fq, --qq, the shipped model is used for all
+        columns.
     layers
         Which of the networks in that folder: 5, 7 or 9 layers.
     ff
@@ -73,12 +74,11 @@ def paper_figure(
     qq
         The same with QQ.
     models
-        Which columns there are.
+        Which columns to draw.
     region
-        What to enlarge: x,y,w,h in pixels. By default where the (true) flow changes most from pixel
-        to pixel, in all: where the most outlines of moving things are.
+        What to enlarge: x,y,w,h in pixels. By default the region with the most motion boundaries.
     scale
-        Reduce the frames by this whole factor first; the paper's Table 1 has 2.
+        Reduce the frames by this whole factor first; 2 in the paper's Table 1.
     d
         Side of the square window of displacements, in pixels of the reduced frames.
     """
@@ -90,7 +90,9 @@ def paper_figure(
     check_targets({"--output": output}, files=[*(images or ()), truth, *networks.values()])
     if images is None:
         if truth is not None:
-            raise InputError("--truth is for two images of your own; name these, too.")
+            raise InputError(
+                "--truth belongs to two images of your own; give FIRST and SECOND, too."
+            )
         scene = demo_scene(height=436, width=768, seed=3)
         image0, image1, true = scene.image0, scene.image1, scene.flow
     else:
@@ -99,7 +101,7 @@ def paper_figure(
     if part is not None:
         part.check((image0.shape[0], image0.shape[1]))
     check_pair(image0, image1, true, scale=scale)
-    # Before the bar, so that it begins with the first flow and is not cut off by a wrong option.
+    # Loaded before the progress bar is shown, so that an error does not interrupt the bar.
     methods = prepare_methods(networks, d=d, scale=scale)
     console = Console(markup=False, soft_wrap=True)
     panels = measure(
@@ -111,7 +113,7 @@ def paper_figure(
     for panel in panels if true is not None else ():
         console.print(f"{panel.matching}, {panel.kind}: {panel.error:.2f} px", highlight=False)
     console.print(
-        f"Wrote {output}; enlarged is {shown.x},{shown.y},{shown.width},{shown.height}.",
+        f"Wrote {output}; the region {shown.x},{shown.y},{shown.width},{shown.height} is enlarged.",
         highlight=False,
     )
 
@@ -123,22 +125,22 @@ def parse_region(text: str) -> Region:
     except ValueError:
         numbers = []
     if len(numbers) != 4:
-        raise InputError(f"--region must be x,y,w,h, such as 300,120,140,180; not {text!r}.")
+        raise InputError(f"--region must be x,y,w,h, such as 300,120,140,180, not {text!r}.")
     return Region(*numbers)
 
 
 def _note(networks: Mapping[Matching, str], d: int, scale: int, *, known: bool) -> str:
-    """Return what is to be known about the figure."""
+    """Return the note below the figure."""
     if set(networks.values()) == {SHIPPED}:
-        who = f"one network, the shipped model '{SHIPPED}', for all ways of matching"
+        who = f"the shipped model '{SHIPPED}' for all columns"
     else:
         who = "networks " + ", ".join(_short(file) for file in networks.values())
-    size = "" if scale == 1 else f", frames reduced {scale} times"
-    errors = "; errors over all known pixels" if known else ""
+    size = "" if scale == 1 else f", frames at 1/{scale} of their size"
+    errors = "; mean errors over all pixels of known flow" if known else ""
     return f"{', '.join(networks)}: {who}. D = {d}{size}{errors}."
 
 
 def _short(network: str) -> str:
-    """Return a name that tells networks apart: that of the run if the file's is that of all."""
+    """Return the name of a network: of its folder, if all files are called last or best."""
     path = Path(network)
     return path.parent.name if path.stem in ("last", "best") and path.parent.name else path.stem

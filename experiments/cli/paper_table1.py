@@ -1,4 +1,4 @@
-"""``paper table1``: networks trained as FF, FQ and QQ, beside the paper's figures."""
+"""``paper table1``: options, training and table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from hamflow.cli._options import check_targets
 from hamflow.cli.train import run_training
 from hamflow.crf import CrfConfig
 from hamflow.errors import InputError
-from hamflow.evaluation.records import Evaluation, write_csv
+from hamflow.evaluation.records import write_csv
 from hamflow.io._atomic import check_writable, make_folder
 
 _NAMES = tuple(network.name for network in table1.NETWORKS)
@@ -54,13 +54,13 @@ def paper_table1(
 ) -> None:
     """Repeat the paper's Table 1: FF, FQ and QQ networks of 5, 7 and 9 layers.
 
-    Networks that are not in the folder of weights are trained there first, all with the same
-    settings and number of steps (hours, on a few cores); interrupted there, the same command goes
-    on with the training. Then each is evaluated in the local model (winner takes all), as it was
-    trained and with bits (QQ), and in the joint model (CRF) with floats (F, for FF) and with bits
-    (Q); interrupted there, it goes on with --resume. Errors are means over visible pixels (noc)
-    and, in brackets, over all, in pixels of full resolution, with the paper's figures beside them;
-    at the end it says which of the paper's findings hold.
+    Networks that are missing in the folder of weights are trained first, all with the same settings
+    and number of steps (hours, on a few cores); after an interrupt, the same command continues the
+    training. Then each network is evaluated with the local model (winner takes all), as it was
+    trained and on bits (QQ), and with the joint model (CRF) on floats (F, only for FF) and on bits
+    (Q); after an interrupt, --resume continues the evaluation. The table shows mean errors over
+    visible pixels (noc) and, in brackets, over all pixels, in pixels of full resolution, next to
+    those of the paper. At the end, the command says which of the paper's findings hold.
 
     Parameters
     ----------
@@ -69,24 +69,24 @@ def paper_table1(
     weights
         Folder with the networks, NAME/last.safetensors in it, where NAME is ff-5, fq-7 and so on.
     config
-        TOML file: scale and window; the tables [evaluation] (pass, split, subset, disjoint_from)
-        and [training], with the settings of hamflow train. recipes/table1.toml of this
-        folder learns from rendered scenes, recipes/table1-sintel.toml from 20 % of Sintel, for the
-        other 40 %.
+        TOML file with scale, window, and the tables [evaluation] (pass, split, subset,
+        disjoint_from) and [training] (the settings of hamflow train).
+        experiments/recipes/table1.toml trains on rendered scenes, table1-sintel.toml on 20 % of
+        Sintel, and evaluates on another 40 %.
     networks
-        Which of them.
+        Which networks to measure.
     train
-        Train those that are missing; with --no-train, that is an error.
+        Train missing networks; with --no-train, a missing network is an error.
     unequal
-        Permit networks that were trained with different settings, which cannot be compared.
+        Permit networks that were trained with different settings and so cannot be compared.
     which
         Which pairs of the data set.
     crf_file
         Parameters of the joint model (TOML) instead of the paper's.
     output
-        Folder for the pairs that are done and for table1.csv.
+        Folder for the finished pairs and for table1.csv.
     resume
-        Go on with the evaluation in that folder.
+        Continue the evaluation in that folder.
     csv
         Where to write a line for each network, column and pair; by default in that folder.
     """
@@ -101,7 +101,7 @@ def paper_table1(
     target = output / "table1.csv" if csv is None else csv
     make_folder(output)
     check_writable(target)
-    # All that can be wrong before hours of training, not after them.
+    # Raise every error before hours of training, not after them.
     check_logs(logs.values(), resume=resume)
     found = {network: find_network(network, weights / network.name) for network in wanted}
     if not train:
@@ -127,13 +127,14 @@ def paper_table1(
     rows = table1.rows(measured)
     write_csv(target, rows)
     console.print(_table(rows, len(pairs), chosen))
-    for sentence in (*_about_occlusions(measured), *_findings(rows)):
+    note = next(iter(measured.values())).occlusion_note()  # all cells have the same pairs
+    for sentence in (*([] if note is None else [note]), *_findings(rows)):
         say(sentence)
     say(f"Wrote {target}.")
 
 
 def _merged(which: DataOptions, config: Table1Config) -> DataOptions:
-    """Return the pairs that the flags name, and the file where they do not."""
+    """Return which pairs to evaluate on: the flags count before the file."""
     own = config.evaluation
     share = () if own.subset is None else (str(own.subset),)
     disjoint = which.disjoint_from
@@ -147,16 +148,18 @@ def _merged(which: DataOptions, config: Table1Config) -> DataOptions:
 
 
 def _check_trained(found: Mapping[Network, Found | None], weights: Path) -> None:
-    """Raise if something is to be trained."""
+    """Raise if a network is missing or its training is not finished."""
     for network, there in found.items():
         folder = weights / network.name
         if there is None:
             raise InputError(
-                f"{folder / table1.WEIGHTS}: does not exist; name the folder with --weights, or "
-                "leave out --no-train."
+                f"{folder / table1.WEIGHTS}: does not exist; give the folder of the networks by "
+                "--weights, or omit --no-train."
             )
         if not there.finished:
-            raise InputError(f"{folder}: its training is not finished; leave out --no-train.")
+            raise InputError(
+                f"{folder}: its training is not finished; omit --no-train to finish it."
+            )
 
 
 def _about_budgets(
@@ -166,7 +169,7 @@ def _about_budgets(
     *,
     unequal: bool,
 ) -> list[str]:
-    """Return what is to be said about the trainings, or raise if they cannot be compared."""
+    """Return notes on how the networks were trained; raise if they cannot be compared."""
     known = {network.name: there.settings for network, there in found.items() if there is not None}
     missing = [network for network, there in found.items() if there is None]
     planned = {network.name: settings_of(chosen.training_of(network)) for network in missing}
@@ -175,25 +178,25 @@ def _about_budgets(
     if differs is not None:
         if not unequal:
             raise InputError(
-                f"{differs}, so they cannot be compared; train them alike (see [training] of "
-                "--config), leave one out of --networks, or permit it by --unequal."
+                f"{differs}, so they cannot be compared; train them with the same settings (see "
+                "[training] of --config), omit one in --networks, or permit it by --unequal."
             )
         said.append(f"{differs}: they cannot be compared.")
     if config is not None and chosen.training is not None and not missing:
         own = {f"{config}": settings_of(chosen.training)}
         differing = (difference(own | {name: settings}) for name, settings in known.items())
-        said += [f"{one}: the weights count." for one in differing if one is not None][:1]
+        said += [f"{one}; the file is ignored." for one in differing if one is not None][:1]
     blind = [n.name for n, there in found.items() if there is not None and there.run is None]
     if blind:
         said.append(
-            f"Not all is known of the training of {', '.join(blind)}: there is no {CHECKPOINT} "
-            "beside the weights."
+            f"The training of {', '.join(blind)} is only partly known, because there is no "
+            f"{CHECKPOINT} next to the weights."
         )
     return said
 
 
 def _trained(network: Network, folder: Path, found: Found | None, chosen: Table1Config) -> Path:
-    """Return the weights of a network, which is trained if it has to be."""
+    """Return the weights of a network; train it first if necessary."""
     weights = folder / table1.WEIGHTS
     if found is None or not found.finished:
         resumed = None if found is None else found.run
@@ -201,7 +204,7 @@ def _trained(network: Network, folder: Path, found: Found | None, chosen: Table1
         try:
             run_training(settings, folder)
         except KeyboardInterrupt:
-            say(f"The same command continues with the training of {network.name}.")
+            say(f"The same command continues the training of {network.name}.")
             raise
     elif not found.weights:
         restore_weights(folder)
@@ -209,19 +212,13 @@ def _trained(network: Network, folder: Path, found: Found | None, chosen: Table1
     return weights
 
 
-def _about_occlusions(measured: Mapping[tuple[Network, str], Evaluation]) -> list[str]:
-    # The same pairs in all cells of the table.
-    note = next(iter(measured.values())).occlusion_note()
-    return [] if note is None else [note]
-
-
 def _findings(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Generate what became of the paper's findings, in sentences."""
+    """Generate sentences that say which of the paper's findings hold."""
     table = table_of(rows)
     over = known_over(table)
     found = findings(table, over)
     if found and over == "all":
-        yield "The paper's findings are put to the test of the errors over all pixels instead."
+        yield "The findings are checked with the errors over all pixels instead."
     for finding in found:
         verdict = "holds" if finding.holds else "does not hold"
         yield f"{finding.statement}: {verdict} ({finding.figures})."
@@ -233,7 +230,7 @@ def _table(rows: list[dict[str, Any]], pairs: int, config: Table1Config) -> Tabl
         "",
         *TITLES.values(),
         title=(
-            f"Endpoint error noc (all) in px; {pairs} pairs, scale 1/{config.scale}, "
+            f"Endpoint error noc (all) in px; pairs: {pairs}, scale 1/{config.scale}, "
             f"D = {config.window}"
         ),
     )

@@ -1,4 +1,4 @@
-"""``paper table2``: the timings of the building blocks, beside the paper's."""
+"""``paper table2``: options and table."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def paper_table2(
     json: Path | None = None,
     csv: Path | None = None,
 ) -> None:
-    """Measure the paper's timings on this machine: features, local and joint model.
+    """Repeat the paper's Table 2 on this machine: times of features, local and joint model.
 
-    On a rendered scene, with FF, FQ and QQ at full resolution and QQ at a third of it; the paper's
-    figures, of a Titan X, stand beside ours. Then what the 4D cost would take of memory at twice D
-    and what the min-projection takes, and how much faster bits are than floats, with the reason.
-    Takes about three minutes on two cores, and 3 GB.
+    The table has FF, FQ and QQ at full resolution and QQ at a third of it, on a rendered scene,
+    next to the paper's times on a Titan X. Below it: the memory of the min-projection compared with
+    that of the full 4D cost, at twice D, and how much faster bits are than floats, and why. Takes
+    about three minutes on two cores, and 3 GB.
 
     Parameters
     ----------
@@ -45,21 +45,20 @@ def paper_table2(
     d
         Side of the square window of displacements, a multiple of 8.
     rounds
-        Repetitions, in turns, of which the best counts; two at most of FF, and one of its full
-        model.
+        Repetitions, in turns; the best time counts. FF runs at most twice, and its full model once.
     model
         The descriptor: the name of a shipped model ('default' has 7 layers), or a file.
     quick
-        Leave out the full model on floats (FF), which takes more than a minute.
+        Skip the full model on floats (FF), which takes more than a minute.
     json
-        Where to write every figure as JSON.
+        Where to write all measurements as JSON.
     csv
         Where to write the rows of the table as CSV.
     """
     check_bench(width, height, d, rounds)
     table2.check_scene(width, height)
     check_targets({"--json": json, "--csv": csv}, files=[model])
-    load_model(model)  # for its errors, before the bar
+    load_model(model)  # raises its errors before the progress bar is shown
     for path in (json, csv):
         if path is not None:
             check_writable(path)
@@ -106,7 +105,7 @@ def _table(report: dict[str, Any]) -> Table:
 
 
 def _cell(ours: float | None, *paper: float | None) -> str:
-    """Return our time, with two digits that matter, and the paper's as printed or its range."""
+    """Return our time with two significant digits, and the paper's time or range of times."""
     own = "–" if ours is None else f"{ours:.1f}" if ours >= 10 else f"{ours:#.2g}"
     published = dict.fromkeys(f"{value:g}" for value in paper if value is not None)
     return f"{own} ({'–'.join(published)})" if published else own

@@ -1,4 +1,4 @@
-"""``paper table3``: our presets beside the paper's comparison with other methods."""
+"""``paper table3``: options and table."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def paper_table3(
     resume: bool = False,
     csv: Path | None = None,
 ) -> None:
-    """Measure presets with and without refinement, beside the paper's comparison.
+    """Measure presets with and without refinement, next to the paper's comparison.
 
-    Endpoint errors of visible pixels (noc) and of all, over all pixels of all pairs together. The
-    paper's figures are from the server of Sintel's test set, ours from the pairs on the disk, so
-    they are not to be compared number by number. Every pair is on the disk as soon as it is
-    measured, so that --resume continues after an interruption.
+    The table shows endpoint errors over visible pixels (noc) and over all pixels of all pairs. The
+    paper's errors are from the server of Sintel's test set, ours from the given pairs, so they
+    cannot be compared directly. Every pair is saved as soon as it is measured, so that --resume
+    can continue after an interrupt.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def paper_table3(
         Which pairs of the data set.
     presets
         Presets: paper (the paper's method: full resolution, whole pixels, no refinement), fast,
-        balanced; one of these with -unrefined at its end, which stops at whole pixels of the
+        balanced; one of these with the suffix -unrefined, which stops at whole pixels of the
         matching scale (one direction, no completion, no subpixel refinement); or a TOML file.
     output
-        Folder for the pairs that are done and for table3.csv.
+        Folder for the finished pairs and for table3.csv.
     resume
-        Go on with the evaluation in that folder.
+        Continue the evaluation in that folder.
     csv
         Where to write a line for each method; by default in that folder.
     """
@@ -80,7 +80,7 @@ def paper_table3(
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    table = Table("method", "data", title="Endpoint error in px, all pixels together")
+    table = Table("method", "data", title="Endpoint error in px, pooled over all pixels")
     for heading in ("noc", "all", "pairs", "seconds"):
         table.add_column(heading, justify="right")
     for row in rows:

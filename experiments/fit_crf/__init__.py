@@ -1,1 +1,1 @@
-"""The joint model's parameters, fitted to image pairs with known flow."""
+"""Fit the joint model's parameters to image pairs with known flow."""

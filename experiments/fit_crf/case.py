@@ -1,4 +1,4 @@
-"""A pair with known flow as a fit needs it: reduced, described, and with its errors."""
+"""A pair with known flow, reduced and with descriptors, and the errors of a flow on it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from hamflow.matching._arrays import Describe
 
 @dataclass(frozen=True, eq=False)
 class FitCase:
-    """A pair as the solver needs it, at the scale of the fit.
+    """A pair at the scale of the fit, as the solver takes it.
 
     Attributes
     ----------
     name : str
-        The pair's.
+        Name of the pair.
     image : array
         The reduced first frame.
     bits0, bits1 : (H, W) array of uint64
         Descriptors of both reduced frames.
     truth : array
-        The true flow at full resolution, as far as boxes are complete.
+        The true flow at full resolution, cut to a multiple of `scale`.
     scale : int
-        Pixels to the side of a box.
+        The factor by which the frames are reduced: the side of a box of pixels.
     """
 
     name: str
@@ -45,33 +45,35 @@ class FitCase:
 
     @classmethod
     def of(cls, pair: Pair, scale: int, describe: Describe = pair_bits) -> FitCase:
-        """Reduce the frames of a pair by a whole factor and describe them.
+        """Reduce the frames of a pair by a whole factor and compute their descriptors.
 
         Raises
         ------
         InputError
-            If sizes differ, nothing is left at this scale, or no pixel's flow is known.
+            If sizes differ, the frames are smaller than `scale`, or no flow is known.
         """
         first, second = as_image(pair.image0, "image0"), as_image(pair.image1, "image1")
         truth = as_flow(pair.flow)
         if not first.shape[:2] == second.shape[:2] == truth.shape[:2]:
-            raise InputError(f"The images and the flow of the pair {pair.name!r} differ in size.")
+            raise InputError(
+                f"The images and the flow of the pair {pair.name!r} must have the same size."
+            )
         height, width = (side // scale for side in truth.shape[:2])
         if min(height, width) < 1:
             raise InputError(
-                f"scale = {scale} leaves nothing of the pair {pair.name!r}, which has "
+                f"scale = {scale} is too large for the pair {pair.name!r}, which has "
                 f"{truth.shape[1]}×{truth.shape[0]} pixels."
             )
         truth = truth[: height * scale, : width * scale]
         if not np.isfinite(truth).all(axis=2).any():
-            raise InputError(f"The pair {pair.name!r} has no pixel of known flow; leave it out.")
+            raise InputError(f"The pair {pair.name!r} has no pixel of known flow; omit it.")
         image = reduced(first, scale)
         return cls(
             pair.name, image, describe(image), describe(reduced(second, scale)), truth, scale
         )
 
     def errors(self, flow: NDArray[np.float32], cap: float) -> tuple[float, float]:
-        """Return the mean error of a flow at the scale of the fit, as it is and capped.
+        """Return the mean error of a flow at the scale of the fit, without and with the cap.
 
         Each pixel of the full resolution has the flow of the box that it is in.
         """
@@ -83,7 +85,7 @@ class FitCase:
         return float(error.mean()), float(np.minimum(error, cap).mean())
 
     def digest(self) -> str:
-        """Return what tells the pair from others, should it only have the name of another."""
+        """Return a hash of the data, which differs from that of another pair of the same name."""
         digest = hashlib.blake2b(digest_size=8)
         for array in (self.bits0, self.bits1, self.image, self.truth):
             digest.update(array.tobytes())

@@ -1,4 +1,4 @@
-"""The parameters of the joint model, fitted to image pairs with known flow."""
+"""Fit the parameters of the joint model to image pairs with known flow."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from hamflow.errors import FileError, InputError
 from hamflow.matching._arrays import Describe
 from hamflow.window import Window, WindowLike
 
-# The first step of each parameter (a factor, or for c_outside a summand), and where it goes first.
+# The first step of each parameter (a factor, or a summand for c_outside), and its first sign.
 _FACTORS = {"tau1": 4.0, "tau2": 2.0, "alpha": 2.0}
 _SUMMAND = 16.0
 _SIGNS: dict[Parameter, int] = {"tau1": 1, "tau2": 1, "delta": 1, "c_outside": -1, "alpha": 1}
-# A factor does not lead away from 0, so it counts as these.
+# Multiplying 0 by a factor changes nothing, so smaller values count as these.
 _SMALLEST = {"tau1": 0.0625, "tau2": 1.0, "alpha": 0.5}
 _DELTAS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
-# Costs are from -64 to 64, so there is nothing to be found beyond.
+# Costs are from -64 to 64, so larger values make no difference.
 _LARGEST_OUTSIDE = 64.0
-# Lengths of steps, in parts of the first one. All places are multiples of the last, so that steps
-# of any lengths lead to few different points.
+# Lengths of steps, in units of the smallest one. All places are multiples of it, so that different
+# ways lead to the same few points.
 _LENGTHS = (4, 2, 1)
-# Less than this is not worth leaving the value at which a parameter is: it is noise.
+# A smaller relative gain is noise and does not change a parameter.
 _LEAST_GAIN = 1e-3
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """The fitted parameters, and every point that was looked at on the way.
+    """The fitted parameters, and every point of the search.
 
     Attributes
     ----------
     best : FitPoint
         The fitted parameters. A point that is better by less than 0.1 % does not replace them.
     start : FitPoint
-        Where the search started.
+        The first point of the search.
     points : tuple of FitPoint
-        All points in the order in which they were looked at, from `start` on.
+        All points in the order in which they were evaluated, beginning with `start`.
     names : tuple of str
         The pairs' names, in the order of the errors of each point.
     wta : FitPoint
@@ -60,7 +60,7 @@ class FitResult:
     objective : {"relative", "capped", "epe"}
         What was minimized.
     ended : {"converged", "budget", "interrupted"}
-        Whether no step led any further, the budget was spent, or the user stopped the fit.
+        Whether no step improved the result, the budget was used up, or the user stopped the fit.
     """
 
     best: FitPoint
@@ -72,18 +72,16 @@ class FitResult:
     ended: Literal["converged", "budget", "interrupted"]
 
     def toml(self) -> str:
-        """Return the five fitted parameters as a TOML document."""
-        lines = [f"{name} = {getattr(self.best.config, name)!r}" for name in PARAMETERS]
+        """Return the fitted parameters as a preset file: the table ``[matcher]`` in TOML."""
         pairs = "one image pair" if len(self.names) == 1 else f"{len(self.names)} image pairs"
-        return "\n".join(
-            [
-                f"# Fitted to {pairs} ({self.objective} error {self.best.objective:.4g}, before "
-                f"{self.start.objective:.4g}).",
-                "# Results on these pairs say nothing about others.",
-                *lines,
-                "",
-            ]
-        )
+        lines = [
+            f"# Fitted to {pairs} ({self.objective} error {self.best.objective:.4g}, before the "
+            f"fit {self.start.objective:.4g}).",
+            "# Errors on these pairs do not tell how good the parameters are on others.",
+            "[matcher]",
+            *(f"{name} = {getattr(self.best.config, name)!r}" for name in PARAMETERS),
+        ]
+        return "\n".join(lines) + "\n"
 
 
 def fit(
@@ -103,77 +101,77 @@ def fit(
 ) -> FitResult:
     """Fit the parameters of the joint model to pairs with known flow.
 
-    What is fitted to a benchmark's pairs must not be reported on the same pairs.
+    Do not report errors on the pairs that were fitted to.
 
     Parameters
     ----------
     pairs : iterable of FlowPair
         A `hamflow.datasets.FolderDataset`, or anything with name, image0, image1 and flow.
     start : CrfConfig, optional
-        Where to start, and the solver's settings; by default the paper's parameters and a short
+        The first point, and the solver's settings; by default the paper's parameters and a short
         schedule, ``CrfConfig(outer=2, inner=2)``.
     window : Window or int or tuple
-        Displacements to look at, in pixels of the reduced images.
+        Displacements to search, in pixels of the reduced images.
     scale : int
-        The images are reduced to the means of boxes of so many pixels to the side. Errors are those
-        of full resolution, where each pixel has the flow of its box.
+        The images are reduced by this factor, to the means of square boxes. Errors are measured at
+        full resolution, where each pixel has the flow of its box.
     parameters : sequence of {"tau1", "tau2", "delta", "c_outside", "alpha"}
         Which to fit; the others stay as they are in `start`.
     objective : {"relative", "capped", "epe"}
-        What to minimize: see the notes.
+        What to minimize; see the notes.
     cap : float
-        No pixel's error counts more than this, in pixels of full resolution (except in "epe").
+        The error of a pixel counts as at most this many pixels (except in "epe").
     budget : int
-        How many points to look at, those of a resumed fit included.
+        How many points to evaluate, including those of a resumed fit.
     describe : callable
-        What gives every pixel of a reduced image its 64 bits: the hand-crafted descriptor, or the
-        ``bits`` of a `hamflow.load_model`.
+        Returns the 64 bits of every pixel of a reduced image: the hand-crafted descriptor, or the
+        method ``bits`` of a model of `hamflow.load_model`.
     log : path, optional
         A JSON-lines file to which each point is appended as soon as it is evaluated.
     resume : bool
-        Take the points that `log` holds from there. The search itself is repeated, so the result
-        is that of a fit that was never interrupted.
+        Take points from `log` instead of evaluating them again. The result is that of a fit without
+        interruption.
     callback : callable, optional
         Called with a `FitStep` before each pair is solved.
 
     Returns
     -------
     FitResult
-        Also after an interrupt (Ctrl-C), with the points that were evaluated until then; before the
-        first one is, the interrupt is raised as usual.
+        After an interrupt (Ctrl-C) it has the points until then; if there is none, the interrupt is
+        raised.
 
     Raises
     ------
     InputError
-        If an argument or a pair cannot be worked with.
+        If an argument or a pair cannot be used.
     FileError
-        If a pair cannot be read, the log cannot be written, or it is another fit's.
+        If a pair cannot be read, the log cannot be written, or the log belongs to another fit.
 
     Notes
     -----
     "relative" is the geometric mean over the pairs of (capped error / capped error of winner takes
-    all). Relative, because one hard pair would otherwise outweigh all easy ones; geometric,
-    because then ten percent less error counts the same on every pair, and which of two points is
-    better does not depend on what the errors are compared with. "capped" is the mean over the pairs
-    of the capped error, "epe" that of the plain error.
+    all). It is relative because one hard pair would otherwise outweigh all easy ones. It is a
+    geometric mean so that ten percent less error counts the same on every pair, and so that the
+    better of two points does not depend on the baseline. "capped" is the mean over the pairs of the
+    capped error, "epe" that of the error without a cap.
 
-    The cap keeps few pixels with errors beyond all measure, where something gets hidden or leaves
-    the frame, from deciding for a whole pair. It has to be generous: what is beyond it costs
-    nothing more, and with a cap of 20 pixels the search made c_outside so small that it sent whole
-    regions out of the image, for a slightly better rest.
+    Without the cap, a few pixels with huge errors, which are occluded or leave the frame, would
+    decide for a whole pair. The cap must be large, because errors beyond it cost nothing more: with
+    20 pixels the search made c_outside so small that whole regions were matched to targets outside
+    of the image, for slightly smaller errors elsewhere.
 
-    The search goes along one parameter after another: τ1, τ2 and α by factors, δ along 2, 3, 4, 6,
-    8, 12, 16, and c_outside by summands. It goes on in a direction as long as that gains at least
-    0.1 %; once no direction does, the steps are halved (factors in the logarithm), twice in all. It
-    has no random part.
+    The search changes one parameter after another: τ1, τ2 and α by factors, δ along 2, 3, 4, 6, 8,
+    12, 16, and c_outside by summands. It continues in a direction as long as the objective falls by
+    at least 0.1 %. When no direction helps, the steps are halved (factors in the logarithm), twice
+    in all. There is no randomness.
 
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from hamflow import crf
+    >>> from experiments.fit_crf.fitting import fit
     >>> from hamflow.datasets import demo_scene
     >>> pair = SimpleNamespace(name="demo", **vars(demo_scene(64, 96)))
-    >>> result = crf.fit([pair], window=16, scale=1, budget=5)
+    >>> result = fit([pair], window=16, scale=1, budget=5)
     >>> len(result.points), result.best.objective <= result.start.objective < 1
     (5, True)
     """
@@ -181,19 +179,19 @@ def fit(
     window, scale, cap, budget = _checked(window, scale, cap, budget)
     _check_choices(parameters, objective)
     if resume and log is None:
-        raise InputError("resume needs a log to take the points from.")
+        raise InputError("resume needs a log; give its file.")
     with ExitStack() as stack:
         record = None
         if log is not None:
-            record = stack.enter_context(WorkLog(log, "fit", remedy="or choose another place"))
+            record = stack.enter_context(WorkLog(log, "fit", remedy="or choose another file"))
             if record.records and not resume:
                 raise FileError(
-                    f"{record.path}: holds the points of an earlier fit already; resume that fit, "
-                    "choose another place, or remove it."
+                    f"{record.path}: contains the points of an earlier fit; resume that fit, "
+                    "choose another file, or remove it."
                 )
         cases = [FitCase.of(pair, scale, describe) for pair in pairs]
         if not cases:
-            raise InputError("pairs must hold at least one.")
+            raise InputError("pairs must contain at least one pair.")
         evaluation = Evaluation(
             cases,
             window=window,
@@ -246,14 +244,14 @@ def _check_choices(parameters: Sequence[Parameter], objective: Objective) -> Non
     unknown = [name for name in parameters if name not in PARAMETERS]
     if unknown or not parameters:
         choices = ", ".join(repr(choice) for choice in PARAMETERS)
-        which = f"not {unknown[0]!r}" if unknown else "but there is none"
+        which = f"not {unknown[0]!r}" if unknown else "but are empty"
         raise InputError(f"parameters must be some of {choices}, {which}.")
 
 
 class _Search:
-    """Along one parameter after another, with steps that shrink.
+    """Search along one parameter after another, with steps that become smaller.
 
-    A place is how many of the smallest steps each parameter is away from the start.
+    A place is the distance of each parameter from the start, in smallest steps.
     """
 
     def __init__(
@@ -267,17 +265,17 @@ class _Search:
         self._place = dict.fromkeys(PARAMETERS, 0)
 
     def run(self) -> None:
-        """Search until no step leads any further."""
+        """Search until no step improves the result."""
         self._evaluation.best = self._evaluation(self._start)
         for length in _LENGTHS:
-            # A list, so that every parameter has its turn.
+            # A list, so that every parameter is tried, also after one has moved.
             while any([self._moved(name, length) for name in self._parameters]):
                 pass
 
     def _moved(self, name: Parameter, length: int) -> bool:
-        """Go along one parameter as long as that helps; return whether it did."""
+        """Move along one parameter as long as that helps; return whether it did."""
         for sign in (self._signs[name], -self._signs[name]):
-            # δ has no smaller steps than from one value to the next.
+            # The smallest step of δ is from one of its values to the next.
             step = sign if name == "delta" else sign * length
             steps = 0
             while self._improved({**self._place, name: self._place[name] + step}):
@@ -288,7 +286,7 @@ class _Search:
         return False
 
     def _improved(self, place: dict[Parameter, int]) -> bool:
-        """Go to a place if it is better; return whether it is."""
+        """Move to a place if it is better; return whether it is."""
         config = self._config(place)
         if config is None:
             return False
@@ -300,7 +298,7 @@ class _Search:
         return True
 
     def _config(self, place: dict[Parameter, int]) -> CrfConfig | None:
-        """Return the parameters at a place; None where the model has none."""
+        """Return the parameters at a place; None if the model does not permit them."""
         moved: dict[str, Any] = {name: self._value(name, place[name]) for name in PARAMETERS}
         if None in moved.values() or moved["tau2"] < moved["tau1"]:
             return None
@@ -318,4 +316,4 @@ class _Search:
             value = start + share * _SUMMAND
             return value if abs(value) <= _LARGEST_OUTSIDE else None
         value = max(start, _SMALLEST[name]) * _FACTORS[name] ** share
-        return float(f"{value:.3g}")  # nobody wants to type more
+        return float(f"{value:.3g}")  # more digits make no difference

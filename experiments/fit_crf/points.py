@@ -1,4 +1,4 @@
-"""What a fit looks at: sets of parameters, and the errors that they lead to."""
+"""The points of a fit: sets of parameters, and their errors."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from hamflow.window import Window
 Parameter = Literal["tau1", "tau2", "delta", "c_outside", "alpha"]
 Objective = Literal["relative", "capped", "epe"]
 
-# In the order in which they are tried: what matters most is settled first.
+# In the order in which they are tried: the most important ones first.
 PARAMETERS: tuple[Parameter, ...] = get_args(Parameter)
 
-# In pixels, so that a pair that is matched perfectly does not outweigh all others.
+# In pixels; without it, a pair with nearly no error would outweigh all others.
 _NEARLY_NOTHING = 0.01
 
 
 @dataclass(frozen=True)
 class FitPoint:
-    """Parameters, and what they lead to.
+    """A set of parameters, and its errors.
 
     Attributes
     ----------
     config : CrfConfig
         The parameters, with the solver's settings.
     objective : float
-        What is minimized.
+        The value that is minimized.
     epe : tuple of float
         Mean endpoint error of each pair, in pixels of the full resolution.
     capped : tuple of float
-        The same, but no pixel counts more than the cap.
+        The same, but the error of a pixel counts as at most the cap.
     seconds : float
-        How long it took to evaluate all pairs.
+        The time to evaluate all pairs.
     """
 
     config: CrfConfig
@@ -55,14 +55,14 @@ class FitPoint:
 
 @dataclass(frozen=True)
 class FitStep:
-    """How far a fit is.
+    """The progress of a fit.
 
     Attributes
     ----------
     points : int
-        How many points are evaluated.
+        How many points are finished.
     pairs : int
-        How many pairs of the next point are.
+        How many pairs of the next point are finished.
     best : FitPoint or None
         The best point so far.
     """
@@ -73,7 +73,7 @@ class FitStep:
 
 
 class SpentError(Exception):
-    """Nothing is left of the budget."""
+    """The budget is used up."""
 
 
 class Evaluation:
@@ -82,11 +82,11 @@ class Evaluation:
     Attributes
     ----------
     points : dict
-        The points that were asked for, in order, by their parameters.
+        The points that were evaluated, in order, by their parameters.
     best : FitPoint or None
-        Which of them whoever asks takes for the best.
+        The best of them; the search sets it.
     wta : FitPoint
-        The local model's errors.
+        The errors of the local model.
     """
 
     def __init__(
@@ -124,12 +124,12 @@ class Evaluation:
         self.wta = self._point(start, errors, time.perf_counter() - begin)
 
     def __call__(self, config: CrfConfig) -> FitPoint:
-        """Return a point, at the cost of one unit of the budget if it is a new one.
+        """Return the point of some parameters; a new point takes one unit of the budget.
 
         Raises
         ------
         SpentError
-            If it is, and nothing is left of the budget.
+            If the point is new and the budget is used up.
         FileError
             If it cannot be written to the log.
         """
@@ -187,7 +187,7 @@ class Evaluation:
         return FitPoint(config, value, epe, capped, seconds)
 
     def _settings(self, start: CrfConfig) -> Record:
-        """Return all that the errors of a point depend on, besides its parameters."""
+        """Return everything on which the errors depend, except the parameters."""
         solver = {name: value for name, value in asdict(start).items() if name not in PARAMETERS}
         return {
             "pairs": [[case.name, case.digest()] for case in self._cases],
@@ -203,7 +203,7 @@ def _values(config: CrfConfig) -> tuple[float, ...]:
 
 
 def _logged_values(record: Record, log: WorkLog, pairs: int) -> tuple[float, ...]:
-    """Return the parameters of a line of the log, after a look at all that is needed of it."""
+    """Check a line of the log, and return its parameters."""
     try:
         values = tuple(float(record[name]) for name in PARAMETERS)
         numbers = [*values, float(record["seconds"]), *record["epe"], *record["capped"]]
@@ -212,4 +212,4 @@ def _logged_values(record: Record, log: WorkLog, pairs: int) -> tuple[float, ...
             return values
     except (KeyError, TypeError, ValueError):
         pass
-    raise FileError(f"{log.path}: has a line that is no point of this fit; remove it.")
+    raise FileError(f"{log.path}: has a line that is not a point of this fit; remove the file.")

@@ -1,14 +1,14 @@
-// What the kernels would reach if loads, stores and loops cost nothing: their instruction mixes on
-// registers alone, for the benchmarks to compare with. The level supplies `opaque(v)`, after which
-// the compiler must believe that v has changed and so computes everything anew, and `RegisterMix`,
-// the instructions of `Bits::distances` for one vector of labels and two pixels. Each function
-// returns how much work one of its rounds stands for.
+// The instructions of the kernels on registers alone, without loads and stores: the rate that the
+// kernels could reach at most. The level supplies `opaque(v)`, after which the compiler must assume
+// that v has changed, so that it computes everything again, and `RegisterMix`, the instructions of
+// `Bits::distances` for one vector of labels and two pixels. Each function returns the amount of
+// work in one round.
 
 inline double peak_min_projection(long long rounds) {
     using V = Bits::V;
     RegisterMix mix;
     V best_a = Bits::set1(0x7f), best_b = best_a, row_a = best_a, row_b = best_a;
-    // Equal in value, but not to be merged into one.
+    // Their values are equal, but the compiler must not merge them.
     opaque(best_a), opaque(best_b), opaque(row_a), opaque(row_b);
     for (long long round = 0; round < rounds; ++round) {
         unroll<Bits::block>([&](auto) HAMFLOW_INLINE_LAMBDA {
@@ -25,7 +25,7 @@ inline double peak_min_projection(long long rounds) {
 }
 
 inline double peak_fused_multiply_add(long long rounds) {
-    constexpr int chains = Floats::rows * Floats::vectors;  // as many as the kernel has
+    constexpr int chains = Floats::rows * Floats::vectors;  // as many as in the kernel
     typename Floats::F sum[chains], a = Floats::set1(0.5f), b = a;
     unroll<chains>([&](auto c) HAMFLOW_INLINE_LAMBDA { sum[c] = Floats::zero(); });
     for (long long round = 0; round < rounds; ++round)

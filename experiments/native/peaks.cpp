@@ -1,10 +1,10 @@
-// What this machine can do at best, for the benchmarks to compare the kernels with:
+// The limits of this machine, with which the benchmarks compare the kernels:
 //
 //     peaks LEVEL THREADS min_projection        entries of the 4D cost per second
 //     peaks LEVEL THREADS fused_multiply_add    multiply-adds per second
 //     peaks LEVEL THREADS copy BYTES            bytes read and written per second by plain copies
 //
-// prints one number, the best of three measurements. LEVEL must be one that the CPU can run.
+// Prints one number, the best of three measurements. LEVEL must be one that the CPU supports.
 #include "peaks.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ const Peaks* const all_peaks[] = {
 #endif
 };
 
-// Seconds that body(thread) takes on all threads at once.
+// Returns the seconds that body(thread) takes on all threads together.
 template <class Body>
 double timed(int threads, const Body& body) {
     const auto start = std::chrono::steady_clock::now();
@@ -68,7 +68,7 @@ double copy_rate(std::size_t size, int threads) {
         const auto at = static_cast<std::size_t>(thread);
         for (std::size_t r = 0; r < rounds; ++r) {
             std::memcpy(to[at], from[at], size);
-            asm volatile("" : : "r"(to[at]) : "memory");  // each round counts
+            asm volatile("" : : "r"(to[at]) : "memory");  // so that no round is optimized away
         }
     };
     double best = 0;

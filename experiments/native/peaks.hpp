@@ -5,7 +5,7 @@ namespace hamflow {
 
 struct Peaks {
     const char* level;
-    // Entries of the 4D cost, and multiply-adds, that one round stands for.
+    // Run some rounds; return the entries of the 4D cost, or the multiply-adds, of one round.
     double (*min_projection)(long long rounds);
     double (*fused_multiply_add)(long long rounds);
 };

@@ -1,1 +1,1 @@
-"""The paper's experiments, and its own figures beside what is measured here."""
+"""The paper's experiments, next to the numbers that the paper prints."""

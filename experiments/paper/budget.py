@@ -1,4 +1,4 @@
-"""One budget for all networks of a table: in which settings their trainings differ."""
+"""Check that all networks of a table were trained with the same settings."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from hamflow.descriptors.architecture import Architecture
 from hamflow.learning.config import TrainConfig, config_values
 
 Settings = dict[str, object]
-"""Settings of a training by name, as in ``network.channels``; those that are known."""
+"""The known settings of a training by name, such as ``network.channels``."""
 
-# What the table compares, and what does not change what is learned: where files are, how often
-# the state is saved or looked at, and how the work is divided.
+# These may differ: the table compares the first two, and the others do not change what is learned.
 _FREE = {"model", "network.layers", "data.root", "workers", "threads", "checkpoint_minutes"}
-_FREE_BEGINNING = "validat"
+_FREE_PREFIX = "validat"
 
 
 def settings_of(config: TrainConfig) -> Settings:
-    """Return the settings that all networks of a table must have alike."""
+    """Return the settings that must be the same for all networks of a table."""
     return _shared(config_values(config))
 
 
 def noted_settings(architecture: Architecture, metadata: Mapping[str, str]) -> Settings:
-    """Return those of them that a file of weights tells by itself.
+    """Return those of these settings that are written in a file of weights.
 
     Parameters
     ----------
     architecture : Architecture
-        Of the network.
+        The network's.
     metadata : mapping of str to str
         As `hamflow.descriptors.weights.read_weights` returns it.
     """
-    # As it comes back from a checkpoint: lists for tuples.
+    # In the form of a checkpoint: lists instead of tuples.
     values: dict[str, Any] = {"network": json.loads(json.dumps(architecture.metadata()))}
     for name, noted in (("window", "window"), ("steps", "step")):
         number = metadata.get(noted, "")[:20]
@@ -44,12 +43,12 @@ def noted_settings(architecture: Architecture, metadata: Mapping[str, str]) -> S
 
 
 def difference(trainings: Mapping[str, Settings]) -> str | None:
-    """Return in which setting two trainings differ, as part of a sentence; None if in none.
+    """Return a clause that says in which setting two trainings differ; None if they do not.
 
     Parameters
     ----------
     trainings : mapping of str to Settings
-        The settings by the names of the networks. What is known of one only counts as alike.
+        The settings by the names of the networks. A setting that one network lacks is ignored.
     """
     for (one, first), (other, second) in combinations(trainings.items(), 2):
         for name, value in first.items():
@@ -65,7 +64,7 @@ def _shared(values: Mapping[str, Any]) -> Settings:
     return {
         name: value
         for name, value in _flat(values)
-        if name not in _FREE and not name.startswith(_FREE_BEGINNING)
+        if name not in _FREE and not name.startswith(_FREE_PREFIX)
     }
 
 

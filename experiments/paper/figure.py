@@ -1,9 +1,9 @@
-"""The paper's sample figure for any pair: what is shown, and which part of it is enlarged."""
+"""The content of the paper's sample figure: flows, and which region is enlarged."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.bench._measure import StepProgress
 from experiments.paper.table1 import WEIGHTS, check_evaluation
 from hamflow._types import Flow
 from hamflow.errors import FileError, InputError
@@ -19,15 +20,14 @@ from hamflow.flow import endpoint_error
 from hamflow.visualize import typical_length
 
 Matching = Literal["FF", "FQ", "QQ"]
-Progress = Callable[[str], None]
 
 MATCHINGS: tuple[Matching, ...] = ("FF", "FQ", "QQ")
 SHIPPED = "default"
-"""The model that stands for all networks if none is named."""
+"""The model that is used for all columns if no network is given."""
 
 # The joint model needs costs for all displacements: floats for FF, and bits for the others.
 _JOINT = {"FF": "F", "FQ": "Q", "QQ": "Q"}
-_LEAST = 8  # pixels of a side of the region
+_LEAST = 8  # the smallest side of the region, in pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Region:
-    """A part of the frame, in pixels, its upper left corner first."""
+    """A rectangle in the frame, in pixels; x and y are its upper left corner."""
 
     x: int
     y: int
@@ -71,7 +71,7 @@ class Region:
         if not inside:
             raise InputError(
                 f"The region x = {self.x}, y = {self.y}, {self.width}×{self.height} is not inside "
-                f"the frame of {shape[1]}×{shape[0]} pixels; choose another."
+                f"the frame of {shape[1]}×{shape[0]} pixels; choose another --region."
             )
 
     def of(self, picture: NDArray[Any]) -> NDArray[Any]:
@@ -86,18 +86,18 @@ def find_networks(
     *,
     layers: int = 7,
 ) -> dict[Matching, str]:
-    """Return the network for each way of matching, as `hamflow.load_model` takes it.
+    """Return the network for each kind of matching, as `hamflow.load_model` takes it.
 
     Parameters
     ----------
     matchings : sequence of str
         Some of FF, FQ, QQ.
     files : mapping
-        Networks that are named, by the way of matching that they were trained for.
+        Networks that are given, by the kind of matching that they were trained with.
     folder : str or os.PathLike, optional
-        Where the others are: ``ff-7/last.safetensors`` and so on below it.
+        The folder of the other networks, such as ``ff-7/last.safetensors``.
     layers : int
-        The number in these names.
+        The number of layers in these names.
 
     Returns
     -------
@@ -107,23 +107,23 @@ def find_networks(
     Raises
     ------
     InputError
-        If some are named, but not all, or one that is not needed.
+        If some networks are given, but not all, or one that is not needed.
     FileError
-        If one is not in the folder.
+        If a network is missing in the folder.
     """
     if not matchings or len(set(matchings)) != len(matchings):
         raise InputError("--models must name one or more of FF, FQ, QQ, each once.")
     for name in files:
         if name not in matchings:
             raise InputError(
-                f"--{name.lower()} is for {name}, which --models leaves out; name it there, too."
+                f"--{name.lower()} is given, but --models does not name {name}; add it there."
             )
     if folder is None:
         missing = [name for name in matchings if name not in files]
         if files and missing:
             raise InputError(
                 f"There is no network for {missing[0]}; give it by --{missing[0].lower()} or "
-                "--weights, or leave it out of --models."
+                "--weights, or omit it in --models."
             )
         return {name: files.get(name, SHIPPED) for name in matchings}
     found = dict(files)
@@ -131,8 +131,8 @@ def find_networks(
         path = Path(folder) / f"{name.lower()}-{layers}" / WEIGHTS
         if name not in files and not path.is_file():
             raise FileError(
-                f"{path}: does not exist; train it by 'python -m experiments paper table1', name "
-                f"another by --{name.lower()}, or leave {name} out of --models."
+                f"{path}: does not exist; train it by 'python -m experiments paper table1', give "
+                f"another file by --{name.lower()}, or omit {name} in --models."
             )
         found.setdefault(name, os.fspath(path))
     return {name: found[name] for name in matchings}
@@ -141,10 +141,9 @@ def find_networks(
 def prepare_methods(
     networks: Mapping[Matching, str], *, d: int = 128, scale: int = 1
 ) -> dict[tuple[str, Matching], Method]:
-    """Return what computes the flows of the figure: the local models, then the joint ones.
+    """Return the methods that compute the flows of the figure: local models, then joint models.
 
-    All of them before the first is used: a network that cannot be loaded must not show after
-    minutes of work.
+    All networks are loaded here, so that errors are raised before minutes of work.
 
     Parameters
     ----------
@@ -153,7 +152,7 @@ def prepare_methods(
     d : int
         Side of the square window, in pixels of the reduced frames.
     scale : int
-        Frames are reduced by this factor; the flows are of full size.
+        Frames are reduced by this factor; the flows have full size.
 
     Returns
     -------
@@ -163,7 +162,7 @@ def prepare_methods(
     Raises
     ------
     InputError
-        If d or scale are out of range, or there is no such network.
+        If d or scale is out of range, or there is no such network.
     FileError
         If the file of a network cannot be used.
     """
@@ -185,17 +184,17 @@ def check_pair(
 ) -> None:
     """Raise an InputError if no figure can be made of two frames.
 
-    That is if the sizes of frames and truth differ, the frames are too small to be reduced, or the
-    truth is unknown everywhere.
+    Their sizes and that of the true flow must be equal, they must be large enough for `scale`, and
+    the true flow must be known somewhere.
     """
     _check_sizes({"SECOND": image1, "--truth": truth}, image0)
     if min(image0.shape[:2]) < scale:
         raise InputError(
-            f"Frames of {image0.shape[1]}×{image0.shape[0]} pixels cannot be reduced {scale} "
-            "times; choose a smaller --scale."
+            f"Frames of {image0.shape[1]}×{image0.shape[0]} pixels cannot be reduced by a factor "
+            f"of {scale}; choose a smaller --scale."
         )
     if truth is not None and np.isnan(truth).any(axis=2).all():
-        raise InputError("The true flow is unknown everywhere; leave --truth out.")
+        raise InputError("--truth contains no pixel of known flow; omit it.")
 
 
 def estimate_panels(
@@ -204,7 +203,7 @@ def estimate_panels(
     methods: Mapping[tuple[str, Matching], Method],
     *,
     truth: Flow | None = None,
-    progress: Progress = lambda _: None,
+    progress: StepProgress = lambda _: None,
 ) -> list[Panel]:
     """Compute the flows of the figure.
 
@@ -217,7 +216,7 @@ def estimate_panels(
     truth : (H, W, 2) array, optional
         The true flow, for the errors.
     progress : callable
-        Told the name of each step as it begins, one for each method.
+        Called with the name of each step when it begins, one for each method.
 
     Raises
     ------
@@ -244,17 +243,17 @@ def _check_sizes(others: Mapping[str, NDArray[Any] | None], first: NDArray[Any])
         if array is not None and array.shape[:2] != first.shape[:2]:
             sizes = [f"{a.shape[1]}×{a.shape[0]}" for a in (first, array)]
             raise InputError(
-                f"FIRST and {name} must have one size, but are {sizes[0]} and {sizes[1]} "
-                "(width × height)."
+                f"FIRST and {name} must have the same size, but have {sizes[0]} and {sizes[1]} "
+                "pixels (width × height)."
             )
 
 
 def busiest_region(flow: Flow) -> Region:
-    """Return the part of a flow with the most structure, four tenths of the height of the frame.
+    """Return the region with the most motion boundaries, of 40 % of the height of the frame.
 
-    Structure is how much the flow changes from each pixel to its right and lower neighbors,
-    summed over the part. A single change counts a quarter of the flow's typical length at most:
-    outlines of moving things, their number and length, decide, not one very fast thing.
+    It has the largest sum of the flow's differences between neighboring pixels. A single difference
+    counts at most a quarter of the flow's typical length, so that many boundaries count more than a
+    single fast object.
     """
     height, width = flow.shape[:2]
     tall = min(height, max(_LEAST, round(0.4 * height)))
@@ -266,7 +265,7 @@ def busiest_region(flow: Flow) -> Region:
         inner += np.minimum(np.nan_to_num(change), typical_length(flow) / 4)
     sums = np.pad(jumps.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
     inside = sums[tall:, wide:] - sums[:-tall, wide:] - sums[tall:, :-wide] + sums[:-tall, :-wide]
-    # Where several are equal, one in the middle of them: what is shown is not cut off at its edge.
+    # Of several equal regions take the middle one, so that objects are not cut off at its edge.
     best = np.argwhere(inside >= inside.max() * (1 - 1e-9))
     y, x = best[np.square(best - best.mean(axis=0)).sum(axis=1).argmin()]
     return Region(int(x), int(y), wide, tall)

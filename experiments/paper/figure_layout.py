@@ -1,4 +1,4 @@
-"""The paper's sample figure on paper: panels, the enlarged region, captions, the color wheel."""
+"""The layout of the paper's sample figure: panels, enlarged region, captions, color wheel."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Picture = NDArray[np.uint8]
 # Inches.
 _WIDTH, _HIGHEST = 12.0, 3.0
 _MARGIN, _GAP, _BLOCKS, _CAPTION, _FOOTER = 0.06, 0.05, 0.16, 0.2, 0.46
-_DPI = 200
+_DPI = 150
 _FONT = 8  # points
-_LETTER = 0.072  # inches that a letter of it takes, or a little less
+_LETTER = 0.072  # the largest mean width of its letters, in inches
 _INK, _GRAY, _EDGE = "#222222", "#666666", "#999999"
 
 
 @dataclass(frozen=True, eq=False)
 class _Cell:
-    """A picture in a row and column of the figure, with what is written above it."""
+    """A picture in a row and column of the figure, with its caption."""
 
     row: int
     column: int
@@ -47,7 +47,7 @@ def draw_figure(
     region: Region | None = None,
     note: str = "",
 ) -> Region:
-    """Draw the figure: local models above, joint models below, a region of each at the right.
+    """Draw the figure: local models above, joint models below, a region of each on the right.
 
     Parameters
     ----------
@@ -58,21 +58,21 @@ def draw_figure(
     panels : sequence of Panel
         As `estimate_panels` returns them.
     truth : (H, W, 2) array, optional
-        The true flow; without it, the second frame takes its place.
+        The true flow; without it, the second frame is shown instead.
     region : Region, optional
         What to enlarge; by default the `busiest_region` of the truth, or of the last joint model.
     note : str
-        What to write below.
+        What to write below the figure.
 
     Returns
     -------
     Region
-        What is enlarged.
+        The enlarged region.
 
     Raises
     ------
     InputError
-        If the suffix is another, matplotlib is not installed, or the region is not in the frame.
+        If the suffix is unknown, matplotlib is missing, or the region is not in the frame.
     FileError
         If the file cannot be written.
     """
@@ -82,7 +82,7 @@ def draw_figure(
     part.check((guide.shape[0], guide.shape[1]))
     longest = typical_length(guide)
     cells = _cells(images, panels, truth, longest)
-    # The objects themselves, not pyplot: that has a state of its own, which belongs to the user.
+    # Not with pyplot, whose global state belongs to the user.
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -95,7 +95,7 @@ def draw_figure(
         _draw_cell(figure, layout, cell, part)
     _draw_footer(figure, layout, note, longest)
     with atomic_write(path) as file:
-        # Without the date, equal flows give equal files.
+        # Without a date, equal flows give equal files.
         dated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
         canvas.print_figure(file, format=form, dpi=_DPI, metadata=dated)
     return part
@@ -127,7 +127,7 @@ def _colored(image: NDArray[Any]) -> Picture:
 
 
 class _Layout:
-    """Where everything is, in inches from the upper left corner."""
+    """The places of all parts, in inches from the upper left corner."""
 
     def __init__(self, aspect: float, zoom_aspect: float, cells: Sequence[_Cell]) -> None:
         columns = 1 + max(cell.column for cell in cells)
@@ -149,7 +149,7 @@ class _Layout:
         return left, _MARGIN + row * self._row + _CAPTION, width, self.panel_height
 
     def place(self, left: float, top: float, width: float, height: float) -> list[float]:
-        """Return the same in shares of the figure from its lower left corner."""
+        """Return a box as matplotlib takes it: in parts of the figure, from its lower left."""
         bottom = self.height - top - height
         return [
             *(left / self.width, bottom / self.height),
@@ -157,7 +157,7 @@ class _Layout:
         ]
 
     def point(self, left: float, top: float) -> tuple[float, float]:
-        """Return a place in shares of the figure."""
+        """Return a place as matplotlib takes it: in parts of the figure."""
         return left / self.width, 1 - top / self.height
 
 
@@ -176,7 +176,7 @@ def _draw_cell(figure: Any, layout: _Layout, cell: _Cell, region: Region) -> Non
             spine.set(color=_INK if zoom else _EDGE, linewidth=0.8 if zoom else 0.4)
         if not zoom:
             corner = (region.x - 0.5, region.y - 0.5)
-            # Two lines, so that it is seen on dark and on bright colors.
+            # Two lines, so that the box is visible on dark and on bright colors.
             for color, line in (("white", 1.8), (_INK, 0.8)):
                 box = Rectangle(corner, region.width, region.height, fill=False, clip_on=False)
                 box.set(edgecolor=color, linewidth=line)
@@ -187,7 +187,7 @@ def _draw_cell(figure: Any, layout: _Layout, cell: _Cell, region: Region) -> Non
 def _draw_caption(
     figure: Any, layout: _Layout, name: str, detail: str, place: tuple[float, float, float]
 ) -> None:
-    """Write above a panel, at both ends, in letters that fit."""
+    """Write above a panel, on the left and on the right, in letters that fit."""
     left, top, width = place
     size = _fitting(f"{name} {detail}", width)
     above = top - 0.045
@@ -197,13 +197,14 @@ def _draw_caption(
 
 
 def _draw_footer(figure: Any, layout: _Layout, note: str, longest: float) -> None:
-    """Draw the color wheel and what is to be said about the whole."""
+    """Draw the color wheel and the note."""
     size = _FOOTER - 0.04
     axes = figure.add_axes(layout.place(_MARGIN, layout.footer + 0.02, size, size))
     axes.imshow(wheel_picture(256), interpolation="antialiased")
     axes.set_axis_off()
     left, middle = _MARGIN + size + 0.08, layout.footer + 0.02 + size / 2
-    lines = [f"Color: direction of the flow, full at {longest:.3g} px, darker beyond.", note]
+    key = f"Color: direction of the flow, fully saturated at {longest:.3g} px, darker beyond."
+    lines = [key, note]
     figure.text(
         *layout.point(left, middle),
         "\n".join(lines),
@@ -216,5 +217,5 @@ def _draw_footer(figure: Any, layout: _Layout, note: str, longest: float) -> Non
 
 
 def _fitting(text: str, width: float) -> float:
-    """Return the size of letters, in points, with which a line is at most so many inches wide."""
+    """Return the font size, in points, with which a line is at most `width` inches wide."""
     return _FONT * min(1, width / (_LETTER * len(text)))

@@ -1,4 +1,4 @@
-"""What the paper says about its Table 1, put to the test of other figures."""
+"""The paper's statements about its Table 1, checked with other measurements."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _LEVEL = 1.1  # its joint models lie within 1.12 of each other
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement of the paper, and what became of it here.
+    """A statement of the paper, and whether it holds here.
 
     Attributes
     ----------
     statement : str
         What the paper says.
     holds : bool
-        Whether the figures agree.
+        Whether the measurements agree with it.
     figures : str
-        These figures.
+        These measurements.
     """
 
     statement: str
@@ -42,7 +42,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
     Parameters
     ----------
     rows : sequence of mapping
-        As `experiments.paper.table1.rows` returns them, or as they come back from a CSV.
+        As `experiments.paper.table1.rows` returns them, or as they are read from a CSV.
     """
     groups: dict[tuple[Network, str], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -58,18 +58,18 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def known_over(table: Table) -> str:
-    """Return over which pixels to compare: noc, or all if occlusions are known nowhere."""
+    """Return over which pixels to compare: noc, or all if no occlusions are known."""
     cells = (cell for columns in table.values() for cell in columns.values())
     return "noc" if any(cell["noc"] is not None for cell in cells) else "all"
 
 
 def shown(errors: Errors | tuple[float, float] | None) -> str:
-    """Return errors as the paper prints them, noc (all), with a dash for what is not known.
+    """Return errors as the paper prints them, noc (all), with a dash for unknown ones.
 
     Parameters
     ----------
     errors : dict, tuple or None
-        As `table_of` returns them, or as `experiments.paper.published.TABLE1` has them.
+        As in the result of `table_of`, or in `experiments.paper.published.TABLE1`.
     """
     if errors is None:
         return "–"
@@ -79,21 +79,21 @@ def shown(errors: Errors | tuple[float, float] | None) -> str:
 
 
 def findings(table: Table, over: str = "noc") -> list[Finding]:
-    """Return which of the paper's findings hold, as far as the networks are there.
+    """Return which of the paper's findings hold, as far as the table has their networks.
 
     Parameters
     ----------
     table : dict
         As `table_of` returns it.
     over : "noc" or "all"
-        Whose errors count; see `known_over`.
+        Over which pixels errors are compared; see `known_over`.
     """
     errors = {
         (network, column): cell[over]
         for network, columns in table.items()
         for column, cell in columns.items()
     }
-    # QQ is evaluated as it is trained.
+    # For QQ, the column "qq" is the network as trained.
     trained = {
         network: errors.get((network, "qq" if network.train == "qq" else "trained"))
         for network in table
@@ -102,7 +102,7 @@ def findings(table: Table, over: str = "noc") -> list[Finding]:
         _compared("FQ as trained is close to FF", trained, ("fq", "ff"), _CLOSE),
         _compared("FQ as trained is better than QQ", trained, ("fq", "qq"), 1.0),
         _within(
-            "FF and FQ lose when they are evaluated as QQ",
+            "FF and FQ get worse when they are evaluated as QQ",
             errors,
             ("qq", "trained"),
             (1.0, math.inf),
@@ -166,7 +166,7 @@ def _leveled(
         return None
     spreads = max(local) / min(local), max(joint) / min(joint)
     return Finding(
-        "The joint model levels the networks",
+        "The joint model makes the networks more equal",
         spreads[1] < spreads[0],
         f"largest / smallest error: {spreads[0]:.2f} as trained, {spreads[1]:.2f} with the CRF",
     )

@@ -1,4 +1,4 @@
-"""Logs of earlier evaluations, looked at before hours of work begin."""
+"""Check the logs of earlier evaluations before hours of work."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hamflow.errors import FileError
 
 
 def check_logs(logs: Iterable[Path], *, resume: bool) -> None:
-    """Raise at once what `hamflow.evaluation.evaluate` would raise when it comes to a log.
+    """Raise at once what `hamflow.evaluation.evaluate` would raise for a log.
 
     Parameters
     ----------
     logs : iterable of Path
         Files that may exist.
     resume : bool
-        Whether to go on with what they hold.
+        Whether to continue the evaluations.
 
     Raises
     ------
     FileError
-        If one is something else, or holds pairs that `resume` does not ask to keep.
+        If a file is not a log, or contains finished pairs and `resume` is False.
     """
     for log in logs:
         if log.exists() and read_log(log, "evaluation")[1] and not resume:
             raise FileError(
-                f"{log}: holds the pairs of an earlier evaluation already; resume that evaluation, "
-                "choose another place, or remove it."
+                f"{log}: contains the pairs of an earlier evaluation; continue it with --resume, "
+                "choose another --output, or remove the file."
             )

@@ -1,4 +1,4 @@
-"""The figures that the paper prints, exactly as printed, as plain data.
+"""The numbers of the paper, exactly as printed.
 
 G. Munda, A. Shekhovtsov, P. Knöbelreiter, T. Pock: Scalable Full Flow with Learned Binary
 Descriptors. GCPR 2017. Errors are endpoint errors in pixels on Sintel clean, times are seconds.
@@ -11,14 +11,14 @@ from typing import NamedTuple
 PAPER = "Munda et al., GCPR 2017"
 
 Errors = tuple[float, float]
-"""Endpoint errors of visible (noc) and of all pixels."""
+"""Endpoint errors over visible (noc) and over all pixels."""
 
 
 class Timing(NamedTuple):
-    """One row of the table of timings; None where the paper has no figure."""
+    """One row of Table 2; None where the paper has no number."""
 
     features: Errors
-    """Feature extraction: shortest and longest, for 5 to 9 layers."""
+    """Feature extraction: shortest and longest time, for 5 to 9 layers."""
     wta: float
     full: float | None
 
@@ -59,12 +59,12 @@ TABLE1: dict[tuple[str, int], dict[str, Errors | None]] = {
     ("QQ", 7): {"trained": None, "qq": (9.75, 15.23), "crf_f": None, "crf_q": (1.66, 4.78)},
     ("QQ", 9): {"trained": None, "qq": (9.72, 15.31), "crf_f": None, "crf_q": (1.72, 4.85)},
 }
-"""Comparison of the models on a validation set at scale 1/2, by training and layers.
+"""Table 1: errors on a validation set at scale 1/2, by training and layers.
 
-``trained`` and ``qq`` are the local model (winner takes all), as trained and with bits; ``crf_f``
-and ``crf_q`` the joint model on floats and on bits. None is not given: FF with 9 layers was left
-out for its training time, floats in the joint model do not apply to FQ and QQ, and ``trained`` of
-QQ is the same as its ``qq``.
+``trained`` and ``qq`` are the local model (winner takes all), as trained and on bits; ``crf_f`` and
+``crf_q`` are the joint model on floats and on bits. None means not given: the paper did not train
+FF with 9 layers because of the time, FQ and QQ are not used with floats in the joint model, and
+``trained`` of QQ is the same as its ``qq``.
 """
 
 TIMINGS: dict[str, Timing] = {
@@ -74,12 +74,12 @@ TIMINGS: dict[str, Timing] = {
     "DCFlow (1/3 res.)": Timing((0.02, 0.02), 0.06, 3.4),
     "QQ (1/3 res.)": Timing((0.004, 0.008), 0.007, 0.32),
 }
-"""Timings of the building blocks in seconds, for D = 128 on full-resolution images."""
+"""Table 2: seconds for D = 128 on images of full resolution."""
 
 TIMINGS_MACHINE = "Intel i7 6700K and Nvidia Titan X"
 
 OURS = "Ours QQ"
-"""How the paper calls its own method."""
+"""The name of the paper's own method in Table 3."""
 
 COMPARISON: dict[str, Errors] = {
     "EpicFlow": (1.360, 4.115),
@@ -88,18 +88,18 @@ COMPARISON: dict[str, Errors] = {
     "DCFlow": (1.103, 3.537),
     OURS: (2.470, 8.972),
 }
-"""Comparison on the Sintel clean test set, as the benchmark's server measured it."""
+"""Table 3: errors on the Sintel clean test set, measured by the benchmark's server."""
 
 SPEEDUP_IN_THEORY = 32
-"""By how much binary descriptors should be faster than floats."""
+"""How many times faster bits should be than floats, in theory."""
 
 MEMORY_SIZE = (1024, 436)
-"""Width and height of the example of section 3.1."""
+"""Width and height in the example of section 3.1."""
 MEMORY_D = 256
 MEMORY_4D_GB = 108.0
-"""Gigabytes of the full 4D cost in that example, as the paper rounds them."""
+"""Gigabytes of the full 4D cost in that example, as the paper rounds it."""
 MEMORY_OURS_GB = 0.8
-"""The same of c^u and c^v."""
+"""Gigabytes of c^u and c^v in that example."""
 
 CRF_SCHEDULE = (5, 8)
 """Outer and inner iterations."""

@@ -1,4 +1,4 @@
-"""What the folder of a training run tells about its network, read without torch."""
+"""Read the folder of a training run, without torch."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from hamflow.errors import FileError, InputError
 from hamflow.learning.config import TrainConfig, config_of
 
 CHECKPOINT = "checkpoint.safetensors"
-"""File with the state of a run; `hamflow.learning.loop` has the name, too, but needs torch."""
+"""File with the state of a run; the same name as in `hamflow.learning.loop`, which needs torch."""
 
 _FORMAT = "hamflow-checkpoint"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A training run, as its checkpoint has it.
+    """A training run, as read from its checkpoint.
 
     Attributes
     ----------
@@ -41,22 +41,22 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether all steps are taken."""
+        """Whether all steps have been taken."""
         return self.step >= self.config.steps
 
 
 @dataclass(frozen=True)
 class Found:
-    """A network that is there, or on its way.
+    """A network that is trained, or whose training has begun.
 
     Attributes
     ----------
     run : Run or None
-        How it is trained; None if there are weights only.
+        Its training; None if there are only weights.
     settings : dict
-        What is known of that, for `experiments.paper.budget.difference`.
+        The known settings of its training, for `experiments.paper.budget.difference`.
     weights : bool
-        Whether its weights are there; a run that is finished can lack them.
+        Whether the file of weights exists; it may be missing even after the last step.
     """
 
     run: Run | None
@@ -65,23 +65,23 @@ class Found:
 
     @property
     def finished(self) -> bool:
-        """Whether it need not be trained any more."""
+        """Whether its training is finished."""
         return self.run is None or self.run.finished
 
 
 def find_network(network: Network, folder: Path) -> Found | None:
-    """Return what there is of a network in its folder; None if there is nothing.
+    """Return what the folder of a network contains; None if there is nothing.
 
     Raises
     ------
     FileError
-        If a file is damaged, or of another network than that of the table.
+        If a file is damaged, or belongs to another network.
     """
     weights, checkpoint = folder / WEIGHTS, folder / CHECKPOINT
     run = read_run(checkpoint) if checkpoint.exists() else None
     if run is not None:
         _check_network(checkpoint, network, run.config.network, run.config.model)
-        # The weights of a run that goes on are written anew.
+        # A run that continues writes its weights again.
         if not run.finished or not weights.exists():
             return Found(run, settings_of(run.config), weights.exists())
     elif not weights.exists():
@@ -92,14 +92,14 @@ def find_network(network: Network, folder: Path) -> Found | None:
         return Found(None, noted_settings(architecture, metadata), weights=True)
     if metadata.get("step", str(run.step)) != str(run.step):
         raise FileError(
-            f"{weights}: is of step {metadata['step'][:20]}, but the {CHECKPOINT} beside it of "
-            f"step {run.step}; remove the weights, which are then taken from that."
+            f"{weights}: is of step {metadata['step'][:20]}, but {CHECKPOINT} next to it of step "
+            f"{run.step}; remove the weights to restore them from the checkpoint."
         )
     return Found(run, settings_of(run.config), weights=True)
 
 
 def read_run(checkpoint: Path) -> Run:
-    """Return whose checkpoint a file is and how far it had come, without reading the weights.
+    """Return the settings and the step of a checkpoint, without reading its weights.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def read_run(checkpoint: Path) -> Run:
         metadata: Mapping[str, str] = file.metadata() or {}
     if metadata.get("format") != _FORMAT:
         raise FileError(
-            f"{checkpoint}: is not a checkpoint of a training run; remove it to train anew."
+            f"{checkpoint}: is not a checkpoint of a training run; remove it to train again."
         )
     try:
         config = config_of(json.loads(metadata["config"]))
@@ -119,7 +119,7 @@ def read_run(checkpoint: Path) -> Run:
             raise ValueError(f"step is {step!r}")
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise FileError(
-            f"{checkpoint}: is a damaged checkpoint ({error}); remove it to train anew."
+            f"{checkpoint}: is a damaged checkpoint ({error}); remove it to train again."
         ) from error
     return Run(config, step)
 
@@ -130,7 +130,7 @@ def restore_weights(folder: Path) -> None:
     Raises
     ------
     FileError
-        If they are not in the checkpoint.
+        If the checkpoint does not contain them.
     """
     checkpoint = folder / CHECKPOINT
     run = read_run(checkpoint)
@@ -144,7 +144,7 @@ def restore_weights(folder: Path) -> None:
     except (SafetensorError, InputError) as error:
         raise FileError(
             f"{checkpoint}: has no weights that fit its network ({str(error).rstrip('.')}); remove "
-            "it to train anew."
+            "it to train again."
         ) from error
 
 
@@ -153,14 +153,14 @@ def _opened(checkpoint: Path) -> Any:
         return safe_open(checkpoint, framework="np")
     except (SafetensorError, OSError) as error:
         raise FileError(
-            f"{checkpoint}: is not a safetensors file ({error}); remove it to train anew."
+            f"{checkpoint}: is not a safetensors file ({error}); remove it to train again."
         ) from error
 
 
 def _check_network(
     path: Path, network: Network, architecture: Architecture, model: str | None
 ) -> None:
-    """Raise a FileError if a file is not of the network that its folder is named after."""
+    """Raise a FileError if a file does not belong to the network that its folder is named after."""
     if architecture.layers != network.layers:
         what = f"has {architecture.layers} layers, not {network.layers}"
     elif model not in (None, network.train):
@@ -170,6 +170,6 @@ def _check_network(
     else:
         return
     raise FileError(
-        f"{os.fspath(path)}: {what}, as {network.name} has; name its folder as it is, or remove it "
-        f"to train {network.name} anew."
+        f"{os.fspath(path)}: {what}, so it is not the network {network.name}; move it to another "
+        f"folder, or remove it to train {network.name} again."
     )

@@ -1,4 +1,4 @@
-"""Table 1 of the paper: FF, FQ and QQ networks in the local and in the joint model."""
+"""Table 1 of the paper: FF, FQ and QQ networks with the local and the joint model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hamflow.learning.config import TrainConfig
 from hamflow.window import MAX_LABELS
 
 TITLES = {"trained": "WTA as trained", "qq": "WTA QQ", "crf_f": "CRF F", "crf_q": "CRF Q"}
-"""The columns: the local model as trained and with bits, the joint model with floats and bits."""
+"""The columns: the local model as trained and on bits, the joint model on floats and on bits."""
 COLUMNS = tuple(TITLES)
 BITS = 64
-"""Components of a descriptor, of which each is a bit: all networks are evaluated with bits, too."""
+"""Components of a descriptor; each becomes a bit, because all networks are evaluated on bits."""
 WEIGHTS = "last.safetensors"
-"""File with the weights in the folder of a network: of its last step, not of its best one."""
+"""The file of weights in the folder of a network: those of the last step, not of the best one."""
 
 
 class Network(NamedTuple):
@@ -46,7 +46,7 @@ NETWORKS = tuple(
     for train, depths in (("ff", (5, 7)), ("fq", (5, 7, 9)), ("qq", (5, 7, 9)))
     for layers in depths
 )
-"""Those that the paper trained."""
+"""The networks that the paper trained."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class Table1Config:
-    """The experiment.
+    """The settings of the experiment.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ class Table1Config:
     window : int
         D, at that scale.
     evaluation : EvaluationConfig
-        Pairs of the data set to evaluate on.
+        Which pairs of the data set to evaluate on.
     training : TrainConfig or None
-        What all networks have in common; None for the defaults.
+        The settings of training that all networks share; None for the defaults.
     """
 
     scale: int = 2
@@ -81,24 +81,23 @@ class Table1Config:
     training: TrainConfig | None = None
 
     def __post_init__(self) -> None:
-        # Here, because the evaluation begins after hours of training.
+        # Checked here, because the evaluation begins after hours of training.
         check_evaluation(self.window, self.scale)
         if self.training is not None and self.training.network.m != BITS:
             raise InputError(
                 f"training.network.m must be {BITS}, but is {self.training.network.m}: all "
-                "networks are evaluated with bits, too."
+                "networks are evaluated on bits, too."
             )
 
     def training_of(self, network: Network) -> TrainConfig:
-        """Return how a network is trained: as all of them, but for what sets it apart."""
+        """Return the settings of training of one network."""
         common = TrainConfig() if self.training is None else self.training
-        # What else the network has (m, channels) is common, too.
         architecture: Architecture = replace(common.network, layers=network.layers)
         return replace(common, network=architecture, model=network.train)  # type: ignore[arg-type]
 
 
 def check_evaluation(window: int, scale: int, names: tuple[str, str] = ("window", "scale")) -> None:
-    """Raise an InputError if nothing can be evaluated with a D or a factor, by their names."""
+    """Raise an InputError if D or the scale is out of range; `names` are those in the message."""
     if type(window) is not int or window % 2 or not 2 <= window <= MAX_LABELS:
         raise InputError(f"{names[0]} must be even, from 2 to {MAX_LABELS}, but is {window}.")
     if type(scale) is not int or scale < 1:
@@ -110,17 +109,16 @@ def read_table1_config(
 ) -> Table1Config:
     """Return the experiment that a TOML file describes.
 
-    Where it trains on the data set that is evaluated on and does not say where that is, it is at
-    `root`.
+    If it trains on the data set of the evaluation and gives no folder for it, `root` is used.
 
     Raises
     ------
     FileError
-        If the file cannot be read or has something unknown or wrong in it.
+        If the file cannot be read, or contains something unknown or wrong.
     """
 
     def convert(values: dict[str, Any]) -> Table1Config:
-        # What is not a table is refused below.
+        # `build` refuses what is not a table.
         data = _below(_below(values, "training"), "data")
         if data.get("dataset") == dataset and "root" not in data and root is not None:
             data["root"] = os.fspath(root)
@@ -143,19 +141,19 @@ def parse_network(name: str) -> Network:
     """Return the network of a name such as ``fq-7``."""
     train, _, layers = name.partition("-")
     if train not in ("ff", "fq", "qq") or layers not in ("5", "7", "9"):
-        raise InputError(f"There is no network {name!r}; name them as ff-5, fq-7 or qq-9.")
+        raise InputError(f"There is no network {name!r}; names are such as ff-5, fq-7 or qq-9.")
     return Network(train, int(layers))
 
 
 def parse_networks(names: Sequence[str]) -> list[Network]:
-    """Return the networks of some names, of which there must be one or more, each once."""
+    """Return the networks of one or more different names."""
     if not names or len(set(names)) != len(names):
-        raise InputError("--networks must name one or more networks, as in fq-7, each once.")
+        raise InputError("--networks must name one or more networks, such as fq-7, each once.")
     return [parse_network(name) for name in names]
 
 
 def columns_of(network: Network) -> tuple[str, ...]:
-    """Return the columns that a network has: QQ is trained as it is used, and only FF is float."""
+    """Return the columns of a network: QQ is trained on bits, and only FF is used with floats."""
     return {
         "ff": COLUMNS,
         "fq": ("trained", "qq", "crf_q"),
@@ -166,7 +164,7 @@ def columns_of(network: Network) -> tuple[str, ...]:
 def method_of(
     network: Network, column: str, weights: Path, config: Table1Config, crf: CrfConfig
 ) -> MethodConfig:
-    """Return what a column measures."""
+    """Return the method that a column measures."""
     name = {"trained": f"wta-{network.train}", "qq": "wta-qq", "crf_f": "crf-f", "crf_q": "crf-q"}
     return MethodConfig(
         name[column],
@@ -188,26 +186,26 @@ def run(
     resume: bool = False,
     progress: Callable[[str], CountProgress] = lambda _: lambda *_: None,
 ) -> dict[tuple[Network, str], Evaluation]:
-    """Evaluate networks as the table has it.
+    """Evaluate networks in all columns of the table.
 
     Parameters
     ----------
     pairs : sequence of pairs
         A data set.
     weights : mapping of Network to Path
-        Their files.
+        Their files of weights.
     config : Table1Config
-        Scale and window; the rest was for training.
+        Scale and window; the rest is for training.
     crf : CrfConfig, optional
         The joint model; the paper's by default.
     data : mapping, optional
-        What the data set is.
+        A description of the data set, for the logs.
     logs : Path, optional
-        A folder for the pairs that are done.
+        A folder for the finished pairs.
     resume : bool
-        Go on with what is there.
+        Continue the evaluations in that folder.
     progress : callable
-        Told what comes next; returns what is told about its pairs.
+        Called with the name of each evaluation; returns the callback for its pairs.
 
     Returns
     -------
@@ -217,14 +215,14 @@ def run(
     Raises
     ------
     HamflowError
-        If there are logs that `resume` does not ask to keep, or a file cannot be used.
+        If there are logs and `resume` is False, or a file cannot be used.
     """
     crf = CrfConfig.paper() if crf is None else crf
     files = {} if logs is None else logs_of(weights, logs)
     check_logs(files.values(), resume=resume)
     found = {}
     for network, column in cells(weights):
-        # One after the other: a model keeps the memory that it once needed.
+        # Loaded one by one: a model keeps the memory that it allocated.
         method = Method(method_of(network, column, weights[network], config, crf))
         found[network, column] = evaluate(
             pairs,
@@ -251,7 +249,7 @@ def _name(network: Network, column: str) -> str:
 
 
 def cells(networks: Mapping[Network, Any] | Sequence[Network]) -> Iterator[tuple[Network, str]]:
-    """Generate what is to be measured: each network with its columns."""
+    """Generate the cells of the table: each network with its columns."""
     for network in networks:
         for column in columns_of(network):
             yield network, column

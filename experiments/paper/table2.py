@@ -1,4 +1,4 @@
-"""The paper's timings and its claims about memory and speed, measured on this machine."""
+"""Table 2 of the paper, and its claims about memory and speed, measured on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bench._measure import MIXES, extra_memory, register_peak, seconds
+from experiments.bench._measure import (
+    MIXES,
+    StepProgress,
+    extra_memory,
+    register_peak,
+    seconds,
+)
 from experiments.bench.kernels import Problem
 from experiments.paper.published import (
     CRF_SCHEDULE,
@@ -30,36 +36,35 @@ from hamflow.descriptors import Descriptor, load_model
 from hamflow.errors import InputError
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
 
-Progress = Callable[[str], None]
 Image = NDArray[np.uint8]
 
 COLUMNS = ("features", "wta", "full")
 """Feature extraction of one frame, the local model, and the joint model."""
 FLOAT_BYTES = 4
 THIRD = 3
-_SMALLEST = 32  # pixels of a side that `demo_scene` renders
-_MULTIPLE = 8  # of labels, as all benchmarks of the kernels have them
+_SMALLEST = 32  # the smallest side that `demo_scene` renders
+_MULTIPLE = 8  # D is a multiple of this, as in all benchmarks
 _RATES = ("multiply_adds", "float_entries", "bit_entries")
-# Floats are slow and steady: more repetitions would tell nothing new.
+# Floats take long, so more repetitions would hardly change the best time.
 _MOST_ROUNDS = {("FF", "wta"): 2, ("FF", "full"): 1}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: a way of matching at a size.
+    """A row of the table: a kind of matching at a size.
 
     Attributes
     ----------
     name : str
-        What it is called, with D where it is not that of the table.
+        Its name; it contains D if that differs from the table's.
     matching : str
         FF, FQ or QQ.
     factor : int
-        The frames are reduced so many times.
+        The factor by which the frames are reduced.
     d : int
         Side of the square window, in pixels of the reduced frames.
     published : str
-        The row of the paper.
+        The name of the row in the paper.
     """
 
     name: str
@@ -72,7 +77,7 @@ class Row:
 def rows(d: int) -> tuple[Row, ...]:
     """Return the rows to measure.
 
-    At 1/3 resolution there are two: D as it is, and the D that looks as far as the full one does.
+    At 1/3 resolution there are two: one with the same D, and one with the same search range.
     """
     full = tuple(Row(name, name, 1, d, name) for name in ("FF", "FQ", "QQ"))
     sides = dict.fromkeys((d, third_of(d)))
@@ -83,7 +88,7 @@ def rows(d: int) -> tuple[Row, ...]:
 
 
 def third_of(d: int) -> int:
-    """Return the D that looks as far at 1/3 resolution, rounded up to a multiple of 8."""
+    """Return the D of the same search range at 1/3 resolution, rounded up to a multiple of 8."""
     return _MULTIPLE * math.ceil(d / (THIRD * _MULTIPLE))
 
 
@@ -113,7 +118,7 @@ def run(
     *,
     model: str = "default",
     quick: bool = False,
-    progress: Progress = lambda _: None,
+    progress: StepProgress = lambda _: None,
 ) -> dict[str, Any]:
     """Measure everything; the dictionary is what ``--json`` writes.
 
@@ -127,9 +132,9 @@ def run(
     model : str
         The descriptor, as `hamflow.load_model` takes it.
     quick : bool
-        Leave the joint model on floats out.
+        Skip the joint model on floats.
     progress : callable
-        Told the name of each step as it begins.
+        Called with the name of each step when it begins.
     """
     progress("render a scene")
     scene = demo_scene(height, width)
@@ -138,7 +143,7 @@ def run(
     for row in rows(d):
         progress(f"descriptors: {row.name}")
         cases.append(_Case(row, network, scene.image0, scene.image1))
-    # Before and after, and the better counts: a busy moment must not make a limit look low.
+    # Measured before and after: a limit must not look low because the machine was busy.
     peaks = _peaks(progress)
     found = _timed(cases, rounds, quick, progress)
     peaks = {mix: max(rate, peaks[mix]) for mix, rate in _peaks(progress).items()}
@@ -160,7 +165,7 @@ def run(
 
 
 class _Case:
-    """A row with its frames and descriptors at hand, so that parts can be timed on their own."""
+    """A row with its frames and descriptors, so that its parts can be timed on their own."""
 
     def __init__(self, row: Row, model: Descriptor, image0: Image, image1: Image) -> None:
         self.row = row
@@ -174,7 +179,7 @@ class _Case:
         return self._frames[0].shape[1], self._frames[0].shape[0]
 
     def work(self, column: str) -> Callable[[], object]:
-        """Return what is timed for a column."""
+        """Return the function that a column times."""
         works: dict[str, Callable[[], object]] = {
             "features": partial(self._describe, 0),
             "wta": self._wta,
@@ -215,7 +220,7 @@ def _columns(row: Row, turn: int, quick: bool) -> list[str]:
 
 
 def _timed(
-    cases: list[_Case], rounds: int, quick: bool, progress: Progress
+    cases: list[_Case], rounds: int, quick: bool, progress: StepProgress
 ) -> list[dict[str, Any]]:
     found = [_blank(case) for case in cases]
     for turn in range(rounds):
@@ -228,7 +233,7 @@ def _timed(
 
 
 def _blank(case: _Case) -> dict[str, Any]:
-    """Return a row without measurements, with what the paper has beside them."""
+    """Return a row with the paper's times, without measurements."""
     paper = TIMINGS[case.row.published]
     width, height = case.size
     return {
@@ -244,7 +249,7 @@ def _blank(case: _Case) -> dict[str, Any]:
     }
 
 
-def _peaks(progress: Progress) -> dict[str, float]:
+def _peaks(progress: StepProgress) -> dict[str, float]:
     found = {}
     for mix in MIXES:
         progress(f"register peak: {mix}")
@@ -253,7 +258,7 @@ def _peaks(progress: Progress) -> dict[str, float]:
 
 
 def _memory(model: Descriptor, image0: Image, image1: Image, d: int) -> dict[str, Any]:
-    """Measure the min-projection of bits, outputs included, against what a 4D cost would take."""
+    """Compare the memory of the min-projection of bits with that of the full 4D cost."""
     bits0, bits1 = model.bits(image0), model.bits(image1)
     height, width = bits0.shape
     measured = extra_memory(partial(min_projection, bits0, bits1, d))
@@ -273,7 +278,7 @@ def _memory(model: Descriptor, image0: Image, image1: Image, d: int) -> dict[str
 def _speedup(
     found: list[dict[str, Any]], entries: int, peaks: dict[str, float]
 ) -> dict[str, float]:
-    """Set the local model on bits against the same on floats, and both against the registers."""
+    """Compare the local model on bits with floats, and both with the peak of the registers."""
     times = {row["method"]: row["wta"] for row in found}
     floats, bits = (entries / times[name] for name in ("FF", "QQ"))
     # An entry of the cost is a scalar product of 64 floats, or one distance of 64 bits.
@@ -292,7 +297,7 @@ def _speedup(
 
 
 def notes(report: dict[str, Any]) -> list[str]:
-    """Return what the figures say, in sentences."""
+    """Return sentences that explain the table."""
     return [*_about_times(report), *_about_memory(report), _about_speed(report["speedup"])]
 
 
@@ -301,14 +306,14 @@ def _about_times(report: dict[str, Any]) -> list[str]:
     d = report["d"]
     schedule = "×".join(str(count) for count in CRF_SCHEDULE)
     return [
-        f"Feature extraction is that of one frame by the model {report['model']}{layers}, to floats"
-        " for FF and FQ and to bits for QQ; a pair has two frames. WTA is the min-projection and "
-        f"the winner's choice, the full model {schedule} iterations of the CRF, both from "
-        "descriptors that are there.",
-        f"At 1/3 resolution D = {third_of(d)} looks as far as D = {d} does at full resolution (a "
-        f"third, rounded up to a multiple of {_MULTIPLE}). The paper's row is about a tenth of its "
-        "full-resolution row in every column, as a ninth of the pixels with the same D would be: "
-        f"it is set beside both, and the row with D = {d} is probably its like.",
+        f"Features are those of one frame by the model {report['model']}{layers}, as floats for FF "
+        "and FQ and as bits for QQ; a pair has two frames. WTA is the min-projection and the "
+        f"choice of the winner, the full model {schedule} iterations of the CRF; the time of the "
+        "features is included in neither.",
+        f"At 1/3 resolution, D = {third_of(d)} covers the same motion as D = {d} at full "
+        f"resolution (a third, rounded up to a multiple of {_MULTIPLE}). The paper's times at 1/3 "
+        "resolution are about a tenth of those at full resolution, which fits a ninth of the "
+        f"pixels with the same D, so its row probably has D = {d}.",
     ]
 
 
@@ -323,14 +328,14 @@ def _about_memory(report: dict[str, Any]) -> list[str]:
         f"and {memory['paper_projected_gb']:.1f} GB for {example}."
     )
     if memory["measured"] is None:
-        return [said, "What ours takes cannot be measured here: only Linux tells."]
+        return [said, "The memory of ours cannot be measured here: only Linux reports it."]
     ratio = memory["full_float32"] / max(1, memory["measured"])
     return [
         said,
-        f"Measured: the min-projection of bits raises the memory of the process by "
-        f"{memory['measured'] / 1e6:.0f} MB at most, of which {memory['outputs'] / 1e6:.0f} MB are "
-        f"c^u and c^v (a byte each) and {memory['beyond_outputs'] / 1e6:.0f} MB are beyond them: "
-        f"{ratio:.0f} times less than the 4D cost.",
+        f"Measured: the min-projection of bits needs {memory['measured'] / 1e6:.0f} MB, of which "
+        f"{memory['outputs'] / 1e6:.0f} MB are c^u and c^v (a byte per entry) and "
+        f"{memory['beyond_outputs'] / 1e6:.0f} MB are temporary. That is {ratio:.0f} times less "
+        "than the 4D cost.",
     ]
 
 
@@ -338,13 +343,13 @@ def _about_speed(speed: dict[str, float]) -> str:
     billions = {name: speed[f"{name}_per_second"] / 1e9 for name in _RATES}
     return (
         f"In WTA, bits are {speed['measured']:.1f} times as fast as floats (in theory "
-        f"{speed['theory']:.0f}, in the paper {speed['paper']:.0f}). Theory is the 32 bits of a "
-        f"float; in its registers, this CPU does {billions['multiply_adds']:.0f} G multiply-adds a "
-        f"second, {billions['float_entries']:.2f} G scalar products of 64 floats, and "
+        f"{speed['theory']:.0f}, because a float has 32 bits; in the paper {speed['paper']:.0f}, "
+        "which it explains by less memory bandwidth and better use of caches). On registers alone, "
+        f"this CPU does {billions['multiply_adds']:.0f} G multiply-adds per second, that is "
+        f"{billions['float_entries']:.2f} G scalar products of 64 floats, and "
         f"{billions['bit_entries']:.1f} G distances of 64 bits, {speed['registers']:.1f} times as "
-        f"many; FF reaches {speed['float_share_of_peak']:.0%} of the one and QQ "
-        f"{speed['bit_share_of_peak']:.0%} of the other. The paper explains its figure above 32 by "
-        "less memory bandwidth and better use of caches."
+        f"many. FF reaches {speed['float_share_of_peak']:.0%} and QQ "
+        f"{speed['bit_share_of_peak']:.0%} of these peaks."
     )
 
 

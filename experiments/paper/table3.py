@@ -1,4 +1,4 @@
-"""The paper's comparison with other methods, and our presets with and without refinement."""
+"""Table 3 of the paper, and our presets with and without refinement."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from hamflow.evaluation.records import Evaluation
 from hamflow.evaluation.runner import Pair, evaluate
 
 SUFFIX = "-unrefined"
-"""How the name of a preset ends that stops at whole pixels of the matching scale."""
+"""The suffix of presets that stop at whole pixels of the matching scale."""
 DEFAULT = ("paper", f"balanced{SUFFIX}", "balanced", "fast")
-"""The paper's own method, our default without and with refinement, and the quick one."""
+"""The paper's method, our default preset without and with refinement, and the fast one."""
 PUBLISHED_ON = "Sintel clean test"
-"""Where the paper's figures are from."""
+"""The data set of the paper's errors."""
 
 NOTE = (
-    "The published errors are those of the test set of Sintel clean, measured by the benchmark's "
-    "server; ours are those of the pairs on the disk. Compare within each group, not across."
+    "The published errors are from the test set of Sintel clean, measured by the benchmark's "
+    "server; ours are from other pairs. Compare errors within each group only."
 )
 
 
@@ -46,7 +46,7 @@ def method_of(name: str) -> Method | Variant:
     if preset not in PRESETS and not name.endswith(".toml"):
         raise InputError(
             f"There is no preset {name!r}; choose one of {', '.join(PRESETS)}, one of these with "
-            f"{SUFFIX} at its end, or name a .toml file."
+            f"the suffix {SUFFIX}, or a .toml file."
         )
     return Method(name) if preset == name else Variant(preset, name, UNREFINED)
 
@@ -69,13 +69,13 @@ def run(
     presets : sequence of str
         As `method_of` takes them.
     data : mapping, optional
-        What the data set is.
+        A description of the data set, for the logs.
     logs : Path, optional
-        A folder for the pairs that are done.
+        A folder for the finished pairs.
     resume : bool
-        Go on with what is there.
+        Continue the evaluations in that folder.
     progress : callable
-        Told what comes next; returns what is told about its pairs.
+        Called with the name of each evaluation; returns the callback for its pairs.
 
     Returns
     -------
@@ -85,11 +85,11 @@ def run(
     Raises
     ------
     InputError
-        If there is no such preset, or two have one name.
+        If there is no such preset, or two have the same name.
     FileError
-        If there are logs that `resume` does not ask to keep, or a file cannot be used.
+        If there are logs and `resume` is False, or a file cannot be used.
     """
-    # All of them first: a wrong name must not show after hours.
+    # All of them first, so that a wrong name is not found after hours.
     methods = [method_of(name) for name in presets]
     labels = [method.label for method in methods]
     if not labels or len(set(labels)) != len(labels):
@@ -122,13 +122,12 @@ def rows(found: Mapping[str, Evaluation], where: str) -> list[dict[str, Any]]:
     found : mapping
         As `run` returns it.
     where : str
-        What the pairs are.
+        The name of the data set.
 
     Returns
     -------
     list of dict
-        With the errors of visible pixels (noc) and of all, over all pixels together; None for what
-        is not known.
+        With the errors over visible pixels (noc) and over all pixels; None for unknown values.
     """
     blank = dict.fromkeys(("pairs", "failed", "seconds"))
     table: list[dict[str, Any]] = [
@@ -152,8 +151,8 @@ def rows(found: Mapping[str, Evaluation], where: str) -> list[dict[str, Any]]:
 
 
 def notes(found: Mapping[str, Evaluation]) -> list[str]:
-    """Return what is to be known about the rows, in sentences."""
-    # The same pairs for all methods; where one failed on some, another says more.
+    """Return sentences that explain the rows."""
+    # All methods have the same pairs; the one with the fewest failures knows most about them.
     most = max(found.values(), key=lambda evaluation: len(evaluation.done))
     known = most.occlusion_note()
     return [NOTE] if known is None else [NOTE, known]

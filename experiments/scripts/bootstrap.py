@@ -1,10 +1,10 @@
-"""Does the true inner minimizer help FQ to start? Learning curves with and without.
+"""Draw learning curves of FQ with and without the true inner minimizer in the first steps.
 
     python -m experiments.scripts.bootstrap PHOTOGRAPHS [draw]
 
-runs four short trainings (7 layers) into runs/boot: with and without the true inner minimizer for
-the first third, each from Hamflow's initialization and from torch's own, and draws
-docs/pictures/bootstrap.png. A run that is there is not repeated; with "draw" none is started.
+Runs four short trainings (7 layers) into runs/boot: with and without the true inner minimizer in
+the first third, each with Hamflow's initialization and with torch's. Then draws
+docs/pictures/bootstrap.png. Finished runs are not repeated; with "draw" none is started.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def main() -> None:
 
 
 def train(photographs: Path, output: Path) -> None:
-    """Run one of the four."""
+    """Run one of the four trainings; the name of its folder says which."""
     config = TrainConfig(
         network=Architecture(layers=7),
         window=48,
-        bootstrap=1 / 3 if output.name.startswith("with-") or output.name == "with" else 0.0,
+        bootstrap=0.0 if output.name.startswith("without") else 1 / 3,
         temperature=4.0,
         learning_rate=0.0015,
         steps=240,

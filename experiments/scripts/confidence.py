@@ -2,8 +2,8 @@
 
     python -m experiments.scripts.confidence PHOTOGRAPHS [SCENES]
 
-prints the weights of the regression of the logarithm of the error, and the AUSE with and without
-each quantity, on scenes that were not fitted.
+Fits the logarithm of the error by linear regression, and prints the weights and the AUSE on
+held-out scenes: with all quantities, and with each of them alone.
 """
 
 from __future__ import annotations

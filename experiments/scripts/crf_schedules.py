@@ -1,28 +1,29 @@
-"""Which schedule of the joint model pays: gap, error and time over pairs with truth.
+"""Compare schedules of the joint model: gap, error and time over pairs with known flow.
 
     python -m experiments.scripts.crf_schedules ROOT [--output FILE.csv]
 
-ROOT is a folder data set. Every pair is solved at two scales by every schedule, with the
-hand-crafted descriptor; the CSV has a row for each, and the table of means is printed as Markdown.
+ROOT is a folder of pairs. Every pair is solved at two scales with every schedule and the hand-crafted
+descriptor. The CSV has a row for each; the means are printed as a Markdown table.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
+from experiments.bench._measure import timed
 from hamflow import Window, crf, matching, pair_bits
-from hamflow.datasets import FolderDataset
+from hamflow._scale import enlarged_flow, reduced
+from hamflow.datasets import FlowPair, FolderDataset
 from hamflow.evaluation import epe_metrics
 
-# (factor, side of the window): the same displacements in pixels of the original.
+# (factor, D): the same displacements in pixels of full resolution.
 SCALES = ((2, 128), (4, 64))
 PAPER = "5×8 argmin (paper)"
 SCHEDULES = {
@@ -64,22 +65,17 @@ def main() -> None:
 def _measure(pairs: FolderDataset) -> Iterator[dict[str, object]]:
     for pair in pairs:
         for factor, side in SCALES:
-            image0, image1 = _reduced(pair.image0, factor), _reduced(pair.image1, factor)
+            image0, image1 = reduced(pair.image0, factor), reduced(pair.image1, factor)
             bits0, bits1 = pair_bits(image0), pair_bits(image1)
             window = Window.of(side)
             base = {"pair": pair.name, "scale": factor, "d": side}
-            start = time.perf_counter()
-            projection = matching.min_projection(bits0, bits1, window)
-            qq = time.perf_counter() - start
+            projection, qq = timed(partial(matching.min_projection, bits0, bits1, window))
             wta = _errors(projection.wta(), pair, factor)
             yield base | {"schedule": "WTA", "iterations": 0, "seconds": f"{qq:.4f}"} | wta
             for name, parameters in SCHEDULES.items():
                 config = crf.CrfConfig(**{"gap_tolerance": 0.0} | parameters)
-                start = time.perf_counter()
-                result = crf.solve(
-                    bits0=bits0, bits1=bits1, image=image0, window=window, config=config
-                )
-                seconds = time.perf_counter() - start
+                solve = partial(crf.solve, bits0=bits0, bits1=bits1, image=image0, window=window)
+                result, seconds = timed(partial(solve, config=config))
                 yield (
                     base
                     | {
@@ -94,20 +90,12 @@ def _measure(pairs: FolderDataset) -> Iterator[dict[str, object]]:
         print(pair.name, flush=True)
 
 
-def _errors(flow: NDArray[np.float32], pair: object, factor: int) -> dict[str, object]:
-    """Compare in pixels of the original."""
-    truth = pair.flow  # type: ignore[attr-defined]
-    full = (flow * factor).repeat(factor, axis=0).repeat(factor, axis=1)
+def _errors(flow: NDArray[np.float32], pair: FlowPair, factor: int) -> dict[str, object]:
+    """Return the errors of a flow, in pixels of full resolution."""
+    full = enlarged_flow(flow, factor)
     height, width = full.shape[:2]
-    metrics = epe_metrics(full, truth[:height, :width])
+    metrics = epe_metrics(full, pair.flow[:height, :width])
     return {"epe": f"{metrics.epe_all:.4f}", "fl": f"{metrics.fl_all:.4f}"}
-
-
-def _reduced(image: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
-    """Average squares of pixels; what is left over at the right and below is cut off."""
-    height, width = (n // factor * factor for n in image.shape[:2])
-    picture = Image.fromarray(image[:height, :width])
-    return np.asarray(picture.resize((width // factor, height // factor), Image.Resampling.BOX))
 
 
 def _print_means(rows: list[dict[str, object]]) -> None:

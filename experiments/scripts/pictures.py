@@ -1,12 +1,12 @@
-"""Draw the pictures of the documentation.
+"""Draw pictures of the documentation, into docs/pictures.
 
-    python -m experiments.scripts.pictures ROOT
+    python -m experiments.scripts.pictures [ROOT]
 
-ROOT is a tree of pairs with known flow. Writes to docs/pictures:
-
-- sheet.png: a rendered scene, its truth, our flow, OpenCV's best, and the errors of both;
-- pairs.png: for the pairs below ROOT our flow and its error, nothing of the frames themselves;
-- sparsification.png: what remains of the error when the least confident pixels are taken away.
+- sheet.png: the demo's scene, its true flow, the flows of Hamflow and of the best of OpenCV's
+  methods, and their errors;
+- with ROOT, a folder of pairs with known flow, also pairs.png: the flow of each pair and its error,
+  without the frames; and sparsification.png: the mean error that is left when the least confident
+  pixels are removed.
 """
 
 from __future__ import annotations
@@ -23,50 +23,60 @@ import hamflow
 from hamflow.datasets import FolderDataset, demo_scene
 from hamflow.evaluation import Sparsification, opencv_methods, sparsification
 from hamflow.flow import endpoint_error
-from hamflow.visualize import error_map
+from hamflow.visualize import error_map, wheel_picture
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 Picture = NDArray[np.uint8]
 
 
 def main() -> None:
-    """Draw all of them."""
+    """Draw the scene, and the pairs if there are any."""
     estimator = hamflow.Estimator("balanced")
     draw_sheet(estimator)
-    draw_pairs(estimator, FolderDataset(sys.argv[1]))
+    if len(sys.argv) > 1:
+        draw_pairs(estimator, FolderDataset(sys.argv[1]))
 
 
 def draw_sheet(estimator: hamflow.Estimator) -> None:
-    """Draw a scene that Hamflow renders, beside OpenCV's best."""
-    scene = demo_scene(height=300, width=480, seed=3)
-    ours = estimator.estimate(scene.image0, scene.image1)
-    others = {name: m(scene.image0, scene.image1) for name, m in opencv_methods().items()}
-    errors = {name: float(endpoint_error(f, scene.flow).mean()) for name, f in others.items()}
-    best = min(errors, key=lambda name: errors[name])
+    """Draw the demo's scene: a column for the scene, one for Hamflow, one for OpenCV."""
+    scene = demo_scene(height=288, width=512)
+    flows = {"Hamflow": estimator.estimate(scene.image0, scene.image1).flow}
+    flows |= {f"OpenCV {n}": m(scene.image0, scene.image1) for n, m in opencv_methods().items()}
+    errors = {name: float(endpoint_error(f, scene.flow).mean()) for name, f in flows.items()}
+    print(errors)
+    best = min((name for name in flows if name != "Hamflow"), key=lambda name: errors[name])
     longest = float(np.linalg.norm(scene.flow, axis=2).max())
 
     def color(flow: NDArray[np.float32]) -> Picture:
         return hamflow.flow_to_color(flow, max_flow=longest)
 
-    own = float(endpoint_error(ours.flow, scene.flow).mean())
-    assert ours.occlusion is not None
-    hidden = np.repeat(ours.occlusion[..., None], 3, axis=2)
-    tiles = [
-        ("first frame", scene.image0),
-        ("second frame", scene.image1),
-        (f"true flow, up to {longest:.0f} px", color(scene.flow)),
-        ("found to be hidden", (~hidden).astype(np.uint8) * np.uint8(255)),
-        (f"Hamflow: {own:.2f} px", color(ours.flow)),
-        (f"OpenCV's best, {best}: {errors[best]:.2f} px", color(others[best])),
-        ("error of Hamflow", error_map(ours.flow, scene.flow)),
-        (f"error of {best}", error_map(others[best], scene.flow)),
+    maps = {name: error_map(flows[name], scene.flow) for name in ("Hamflow", best)}
+    room = maps[best].shape[0] - scene.flow.shape[0]
+    key = _color_key(scene.flow.shape[1], room, f"direction and length, up to {longest:.0f} px")
+    columns = [
+        [("First frame", scene.image0), ("True flow", np.concatenate([color(scene.flow), key]))],
+        *(
+            [
+                (f"{name}: mean error {errors[name]:.2f} px", color(flows[name])),
+                (f"Error of {name}", maps[name]),
+            ]
+            for name in maps
+        ),
     ]
-    save("sheet.png", [tiles[k : k + 2] for k in range(0, len(tiles), 2)])
-    print({"hamflow": own} | errors)
+    save("sheet.png", list(zip(*columns, strict=True)), font_size=23)
+
+
+def _color_key(width: int, height: int, text: str) -> Picture:
+    """Return a strip with the color wheel and what it means."""
+    strip = Image.new("RGB", (width, height), "white")
+    strip.paste(Image.fromarray(wheel_picture(height - 4)), (0, 4))
+    font = ImageFont.load_default(16)
+    ImageDraw.Draw(strip).text((height + 6, height / 2), text, "black", font, anchor="lm")
+    return np.asarray(strip)
 
 
 def draw_pairs(estimator: hamflow.Estimator, pairs: FolderDataset) -> None:
-    """Draw what we computed for real pairs: colors, errors, and curves of the confidence."""
+    """Draw the flow and the error of each pair, and the mean sparsification curve."""
     tiles, curves = [], []
     for pair in pairs:
         result = estimator.estimate(pair.image0, pair.image1)
@@ -74,12 +84,11 @@ def draw_pairs(estimator: hamflow.Estimator, pairs: FolderDataset) -> None:
         assert result.confidence is not None
         curves.append(sparsification(error, result.confidence))
         longest = float(np.nanmax(np.linalg.norm(pair.flow, axis=2)))
-        shown = hamflow.flow_to_color(result.flow, max_flow=longest)
         name = f"{pair.name}: {float(np.nanmean(error)):.2f} px"
-        tiles.append((name, _reduced(shown)))
-        tiles.append(("", _reduced(error_map(result.flow, pair.flow))))
+        tiles.append((name, _thumbnail(hamflow.flow_to_color(result.flow, max_flow=longest))))
+        tiles.append(("", _thumbnail(error_map(result.flow, pair.flow))))
         print(name, f"AUSE {curves[-1].ause:.3f}", flush=True)
-    save("pairs.png", [tiles[k : k + 6] for k in range(0, len(tiles), 6)])
+    save("pairs.png", [tiles[k : k + 6] for k in range(0, len(tiles), 6)], font_size=11)
     draw_curves(curves)
 
 
@@ -104,35 +113,29 @@ def draw_curves(curves: list[Sparsification]) -> None:
     print(f"mean AUSE {ause:.4f} over {len(curves)} pairs")
 
 
-def _reduced(picture: Picture, width: int = 280) -> Picture:
+def _thumbnail(picture: Picture, width: int = 280) -> Picture:
     image = Image.fromarray(picture)
     height = round(image.height * width / image.width)
     return np.asarray(image.resize((width, height), Image.Resampling.BOX))
 
 
-def save(name: str, rows: list[list[tuple[str, Picture]]]) -> None:
-    """Write titled tiles in rows."""
-    font = ImageFont.load_default(size=15 if len(rows[0]) < 4 else 11)
-    drawn = [[_titled(title, tile, font) for title, tile in row] for row in rows]
-    width = max(sum(t.shape[1] for t in row) for row in drawn)
-    lines = []
-    for row in drawn:
-        height = max(t.shape[0] for t in row)
-        line = np.full((height, width, 3), 255, np.uint8)
-        x = 0
-        for t in row:
-            line[: t.shape[0], x : x + t.shape[1]] = t
-            x += t.shape[1]
-        lines.append(line)
-    Image.fromarray(np.concatenate(lines)).save(PICTURES / name, optimize=True)
-
-
-def _titled(title: str, tile: Picture, font: ImageFont.FreeTypeFont) -> Picture:
-    top = 22
-    canvas = Image.new("RGB", (tile.shape[1] + 4, tile.shape[0] + top + 2), "white")
-    canvas.paste(Image.fromarray(tile), (2, top))
-    ImageDraw.Draw(canvas).text((4, 3), title, fill="black", font=font)
-    return np.asarray(canvas)
+def save(name: str, rows: list[list[tuple[str, Picture]]], font_size: int) -> None:
+    """Write rows of pictures, each with a title above it."""
+    font = ImageFont.load_default(font_size)
+    gap, head = font_size // 2, 2 * font_size
+    heights = [head + max(picture.shape[0] for _, picture in row) for row in rows]
+    width = max(sum(picture.shape[1] + gap for _, picture in row) for row in rows) - gap
+    sheet = Image.new("RGB", (width, sum(heights)), "white")
+    draw = ImageDraw.Draw(sheet)
+    top = 0
+    for row, height in zip(rows, heights, strict=True):
+        left = 0
+        for title, picture in row:
+            draw.text((left, top + head - font_size // 3), title, "black", font, anchor="ls")
+            sheet.paste(Image.fromarray(picture), (left, top + head))
+            left += picture.shape[1] + gap
+        top += height
+    sheet.save(PICTURES / name, optimize=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """Write docs/results.md from the measurements in experiments/results.
 
-    python -m experiments.scripts.results     (or: make results)
-
-Nothing in it is typed by hand. How each table was made is said beside it.
+python -m experiments.scripts.results     (or: make results)
 """
 
 from __future__ import annotations
@@ -15,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from experiments.paper.findings import findings, shown, table_of
-from experiments.paper.published import COMPARISON, TABLE1, TIMINGS_MACHINE
+from experiments.paper.published import COMPARISON, OURS, TABLE1, TIMINGS_MACHINE
 from experiments.paper.table1 import TITLES
+from experiments.paper.table2 import notes
 from hamflow.evaluation import FlowMetrics, paired_bootstrap, pool
 from hamflow.evaluation.records import read_csv
 
@@ -47,14 +46,14 @@ _TABLE1_SETS = {
 
 
 def page(folder: Path = RESULTS) -> str:
-    """Return the page."""
+    """Return docs/results.md."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     parts = [
         "# Results",
-        "Written by `make results` from the tables in [experiments/results](../experiments/results)"
-        ": nothing here is typed by hand. Errors are endpoint errors in pixels of full resolution; "
-        "noc is over visible pixels, all over all pixels of known flow, both pooled over the "
-        "pixels of all pairs.",
+        "`make results` writes this page from the tables in "
+        "[experiments/results](../experiments/results). Errors are endpoint errors (EPE) in pixels "
+        "of full resolution, over visible pixels (noc), occluded pixels (occ), or all pixels of "
+        "known flow (all), pooled over the pixels of all pairs.",
         *(_evaluation(folder, entry) for entry in manifest["evaluations"]),
         "# The paper's experiments",
         *(_table1(folder, name, manifest) for name in _TABLE1_SETS),
@@ -66,7 +65,7 @@ def page(folder: Path = RESULTS) -> str:
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table."""
+    """Return a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -75,7 +74,7 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _evaluation(folder: Path, entry: Mapping[str, Any]) -> str:
-    """Return a section on one data set: all methods, and how they differ from the first."""
+    """Return a section on one data set: all methods, compared with the first."""
     tables = {
         method: read_csv(folder / f"{entry['name']}-{method}.csv") for method in entry["methods"]
     }
@@ -87,12 +86,12 @@ def _evaluation(folder: Path, entry: Mapping[str, Any]) -> str:
         f"## {entry['title']}",
         entry["about"] + _masked(tables[first]),
         markdown(header, rows),
-        "The same as means over pairs, in which each counts alike:",
+        "The same as means over the pairs, in which each pair has the same weight:",
         markdown(["method", *(title for title, _ in _METRICS.values())], means),
-        f"Endpoint error against that of `{first}`, pair by pair (95 % bootstrap intervals over the"
-        " pairs; less is better):",
+        f"Endpoint error compared with that of `{first}` (95 % bootstrap intervals over the pairs; "
+        "less is better):",
         markdown(
-            ["method", "difference in px", "ratio (geometric mean)", "smaller / larger on", ""],
+            ["method", "difference in px", "ratio (geometric mean)", "pairs better / worse", ""],
             [
                 _contrast(name, tables[first], table)
                 for name, table in tables.items()
@@ -120,14 +119,16 @@ def _by_group(tables: Mapping[str, Sequence[Mapping[str, str]]], groups: Sequenc
 
 def _named(method: str, table: Sequence[Mapping[str, str]]) -> str:
     failed = sum(bool(row["failed"]) for row in table)
-    return f"`{method}`" + (f" (without {failed} of {len(table)}: failed)" if failed else "")
+    return f"`{method}`" + (f" ({failed} of {len(table)} failed)" if failed else "")
 
 
 def _masked(table: Sequence[Mapping[str, str]]) -> str:
     known = sum(float(row["pixels_noc"] or 0) > 0 for row in table)
     if known == len(table):
         return ""
-    return f" Occlusions are known for {known} of {len(table)} pairs: noc, occ and d are of these."
+    return (
+        f" Occlusions are known for {known} of {len(table)} pairs; noc, occ and d are over these."
+    )
 
 
 def _metrics(table: Sequence[Mapping[str, str]]) -> list[FlowMetrics]:
@@ -206,13 +207,13 @@ def _table1(folder: Path, name: str, manifest: Mapping[str, Any]) -> str:
             manifest["table1"]["about"],
             manifest["table1"][name]
             + (
-                f" Occlusions are known for {known} of {pairs} pairs: noc is of these."
+                f" Occlusions are known for {known} of {pairs} pairs; noc is over these."
                 if known < pairs
                 else ""
             )
-            + f" {_spread(measured)}",
+            + _spread(measured),
             markdown(header, rows),
-            "Of the paper's findings (by noc):",
+            "The paper's findings, checked with noc:",
             "\n".join(lines),
         ]
     )
@@ -223,7 +224,7 @@ def _key(row: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def _spread(rows: Sequence[Mapping[str, str]]) -> str:
-    """Say how far the means are to be trusted: paired differences, as all saw the same pairs."""
+    """Return a sentence with the ratios of networks and their intervals, over the same pairs."""
     errors: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows:
         if row["epe_noc"] and row["layers"] == "7":
@@ -239,7 +240,7 @@ def _spread(rows: Sequence[Mapping[str, str]]) -> str:
                 f"{one.upper()} / {other.upper()} as trained (7 layers, mean over pairs): "
                 f"{found.ratio:.2f} ({found.ratio_low:.2f} to {found.ratio_high:.2f})"
             )
-    return "; ".join(said) + "." if said else ""
+    return " " + "; ".join(said) + "." if said else ""
 
 
 def _table2(folder: Path, manifest: Mapping[str, Any]) -> str:
@@ -263,18 +264,21 @@ def _table2(folder: Path, manifest: Mapping[str, Any]) -> str:
     header += [f"paper: {title}" for title in ("features", "WTA", "full model")]
     return "\n\n".join(
         [
-            "## Table 2: seconds, memory, and bits against floats",
+            "## Table 2: times, memory, and bits compared with floats",
             f"{manifest['table2']} Here: level {where['level']}, {where['threads']} threads; the "
             f"paper: {TIMINGS_MACHINE}.",
             markdown(header, rows),
-            "\n".join(f"- {note}" for note in report["notes"]),
+            "\n".join(f"- {note}" for note in notes(report)),
         ]
     )
 
 
 def _table3(folder: Path, manifest: Mapping[str, Any]) -> str:
     rows = [
-        [name, "Sintel clean test (the server's)", f"{noc:.3f}", f"{everything:.3f}", "", ""]
+        [
+            "the paper's method" if name == OURS else name,
+            *("Sintel clean test set", f"{noc:.3f}", f"{everything:.3f}", "", ""),
+        ]
         for name, (noc, everything) in COMPARISON.items()
     ]
     for row in read_csv(folder / "table3.csv"):
@@ -284,7 +288,7 @@ def _table3(folder: Path, manifest: Mapping[str, Any]) -> str:
             rows.append([f"`{row['method']}`", row["data"], *shown, row["pairs"], seconds])
     return "\n\n".join(
         [
-            "## Table 3: beside other methods",
+            "## Table 3: comparison with other methods",
             manifest["table3"],
             markdown(["method", "measured on", "noc", "all", "pairs", "seconds"], rows),
         ]

@@ -141,9 +141,10 @@ def test_nothing_is_written_to_the_arguments() -> None:
 # --- parameters from a file -----------------------------------------------------------------------
 
 
-def test_parameters_from_a_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["", "[matcher]\n"])
+def test_parameters_from_a_file(tmp_path: Path, table: str) -> None:
     file = tmp_path / "crf.toml"
-    file.write_text("tau1 = 4.0\nouter = 3\nrounding = 'icm'\n")
+    file.write_text(f"{table}tau1 = 4.0\nouter = 3\nrounding = 'icm'\n")
     assert CrfConfig(tau2=50).updated(file) == CrfConfig(tau1=4, tau2=50, outer=3, rounding="icm")
 
 

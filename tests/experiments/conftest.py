@@ -14,7 +14,7 @@ from hamflow.io import write_flow, write_image
 
 @pytest.fixture
 def fails(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command of the laboratory that must fail with one sentence, and return that.
+    """Run a command of the experiments that must fail with one sentence, and return that.
 
     The words of a module's COMMAND come before those given.
     """

@@ -1,4 +1,4 @@
-"""The laboratory's command line, and that the package does not know the laboratory."""
+"""The command line of the experiments, and that the package does not import them."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_bench_pair(
     assert all(times["all"] > 0 for times in report["seconds"].values())
     assert sum(report["seconds"][str(preset)].values()) > report["seconds"][str(preset)]["all"]
     printed = capsys.readouterr().out
-    for words in ("opencv-deepflow", "one/a", "96×64 pixels", "Steps left out"):
+    for words in ("opencv-deepflow", "one/a", "96×64 pixels", "Ablation"):
         assert words in printed
 
 
@@ -126,8 +126,17 @@ def test_a_video_that_is_too_short(tmp_path: Path) -> None:
         read_sequence(tmp_path, 5)
 
 
+def test_a_method_that_fails_has_no_time() -> None:
+    def failing(*_: object) -> None:
+        raise RuntimeError("too small")
+
+    frames = rendered_sequence(48, 64, 4)
+    found = bench._seconds(frames, [], {"broken": failing}, 2, lambda _: None)
+    assert found == {"broken": {}}
+
+
 def test_rendered_frames_follow_each_other() -> None:
-    """Motion goes on: the second step explains the third frame as the first one does the second."""
+    """The motion continues, so the flows of consecutive pairs are nearly equal."""
     frames = rendered_sequence(96, 128, 4, max_displacement=6.0)
     assert len({frame.tobytes() for frame in frames}) == 4
     estimator = hamflow.Estimator("fast", model="pairs")
@@ -139,7 +148,7 @@ def test_rendered_frames_follow_each_other() -> None:
 
 
 def test_a_pair_of_a_video_takes_over_the_state_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All frames are seen once, in order, and each pair but the first knows the one before."""
+    """Each frame is prepared once, in order, and each pair but the first gets the one before."""
     seen: list[object] = []
 
     class Estimator:

@@ -193,7 +193,7 @@ def test_other_images(kind: str) -> None:
         ({"budget": 0}, "budget must be at least 1"),
         ({"budget": 2.5}, "budget must be a whole number"),
         ({"scale": 0}, "scale must be at least 1"),
-        ({"scale": 73}, "scale = 73 leaves nothing of the pair 'group/one', which has 96×72"),
+        ({"scale": 73}, "scale = 73 is too large for the pair 'group/one', which has 96×72"),
         ({"cap": 0.0}, "cap must be a positive"),
         ({"cap": math.inf}, "cap must be finite"),
         ({"window": 3}, "even"),
@@ -213,9 +213,9 @@ def test_bad_arguments(changes: dict[str, Any], message: str, pairs: FolderDatas
     ("changes", "message"),
     [
         ({"flow": np.full((40, 48, 2), np.nan)}, "no pixel of known flow"),
-        ({"flow": np.zeros((40, 47, 2))}, "differ in size"),
+        ({"flow": np.zeros((40, 47, 2))}, "must have the same size"),
         ({"flow": np.zeros((40, 48))}, "shape"),
-        ({"image1": np.zeros((40, 49, 3), np.uint8)}, "differ in size"),
+        ({"image1": np.zeros((40, 49, 3), np.uint8)}, "must have the same size"),
     ],
 )
 def test_bad_pairs(changes: dict[str, Any], message: str) -> None:

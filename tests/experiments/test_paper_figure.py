@@ -56,7 +56,7 @@ def test_figure(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[
     assert figure(files, *PAIRS, *options) == 0
     picture = hamflow.read_image(path)
     height, width = picture.shape[:2]
-    assert width == pytest.approx(2400, abs=2)
+    assert width == pytest.approx(1800, abs=2)
     assert (picture[2, 2] == 255).all()
     assert (picture != 255).any(axis=2).mean() > 0.5
     assert height > 300
@@ -76,7 +76,7 @@ def test_without_images_a_scene_is_rendered(
     monkeypatch.setattr(paper_figure, "demo_scene", lambda **_: SCENE)
     output = ["-o", str(tmp_path / "f.png"), "--d", "8", "--models", "QQ", "--qq", "pairs"]
     assert main(["paper", "figure", *output]) == 0
-    # Its true flow is known, so errors are told.
+    # Its true flow is known, so errors are written.
     assert "QQ, WTA: " in capsys.readouterr().out
     assert main(["paper", "figure", *output, "--truth", "t.flo"]) == 1
     assert "--truth" in capsys.readouterr().err
@@ -93,7 +93,7 @@ def test_what_is_written(files: list[str], tmp_path: Path, monkeypatch: pytest.M
     text = path.read_text()
     for words in ("frame 1", "frame 2", "FQ", "WTA", "CRF Q", "networks pairs, fast", "D = 8"):
         assert words in text
-    assert "reduced 2 times" in text
+    assert "at 1/2 of their size" in text
     assert ">FF<" not in text
     assert "truth" not in text
 
@@ -125,7 +125,7 @@ def test_panels_are_those_of_each_network() -> None:
         assert panel.flow.shape == (40, 56, 2)
         assert panel.error is None
         assert (panel.flow % 2 == 0).all()  # whole pixels of the reduced frames
-    # Of signs, scalar products and distances say the same.
+    # On signs, scalar products and Hamming distances have the same minimum.
     assert np.array_equal(panels[0].flow, panels[1].flow)
 
 
@@ -180,7 +180,7 @@ def test_networks_by_name() -> None:
     assert find_networks(("FF", "QQ"), {}) == {"FF": "default", "QQ": "default"}
     with pytest.raises(InputError, match="no network for FF"):
         find_networks(("FF", "QQ"), {"QQ": "pairs"})
-    with pytest.raises(InputError, match="--ff is for FF"):
+    with pytest.raises(InputError, match="--models does not name FF"):
         find_networks(("QQ",), {"FF": "pairs"})
     for wrong in ((), ("QQ", "QQ")):
         with pytest.raises(InputError, match="--models"):
@@ -232,7 +232,7 @@ def test_sizes_must_be_one(files: list[str], tmp_path: Path) -> None:
         check_pair(FRAMES[0], FRAMES[1][:, :-1])
     with pytest.raises(InputError, match="--truth"):
         check_pair(*FRAMES, SCENE.flow[:-1])
-    with pytest.raises(InputError, match="unknown everywhere"):
+    with pytest.raises(InputError, match="no pixel of known flow"):
         check_pair(*FRAMES, np.full_like(SCENE.flow, np.nan))
     methods = prepare_methods({"QQ": "pairs"}, d=8)
     with pytest.raises(InputError, match="SECOND"):

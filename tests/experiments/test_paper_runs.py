@@ -66,7 +66,7 @@ def arguments(tmp_path: Path, root: Path, nets: Path, out: Path) -> list[str]:
 
 
 def test_one_budget(nets: Path) -> None:
-    """What the table compares may differ, where files are, and how the work is divided; no more."""
+    """Only settings that the table compares, or that do not change the result, may differ."""
     runs: dict[str, dict[str, Any]] = {
         "ff-5": {},
         "fq-7": {"workers": 0, "threads": 1, "validate_every": 7},
@@ -82,7 +82,7 @@ def test_one_budget(nets: Path) -> None:
     ):
         other = known | {name: found_in(save_run(nets / name, 2, **more)).settings}
         assert re.search(words, difference(other) or "")
-    # Weights alone tell less, but that counts.
+    # A file of weights alone contains fewer settings, but these are compared.
     save_network(nets / "fq-9", 0, model="fq", window="16", step="3")
     assert difference(known | {"fq-9": found_in(nets / "fq-9").settings}) is None
     save_network(nets / "fq-9", 0, model="fq", window="16", step="4")
@@ -120,17 +120,17 @@ def test_different_budgets_are_refused(
         assert words in sentence
     assert main([*COMMAND, *args, "--unequal"]) == 0
     assert "that of qq-7 has 2: they cannot be compared.\n" in capsys.readouterr().out
-    # Nor is one trained that would not fit to those that are there.
+    # A network with other settings than the existing ones is not trained either.
     sentence = fails(*arguments, "--networks", "qq-5", "fq-5", "--resume")
     assert "that of fq-5 has" in sentence
-    # Nothing is to be trained here: the file is out of date, but it does no harm.
+    # No network needs training here, so the outdated file does no harm.
     file = tmp_path / "other.toml"
     file.write_text("scale = 2\nwindow = 8\n[training]\nsteps = 3\nwindow = 32\n")
     args = [*arguments, "--networks", "qq-5", "--resume", "--config", str(file)]
     assert main([*COMMAND, *args]) == 0
     printed = capsys.readouterr().out
     assert "other.toml has " in printed
-    assert "the weights count.\n" in printed
+    assert "the file is ignored.\n" in printed
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_other_networks_are_refused(
     nets: Path,
     fails: Callable[..., str],
 ) -> None:
-    """Before the training of those that are missing."""
+    """These errors are raised before missing networks are trained."""
     folder = nets / "qq-9"
     folder.mkdir(parents=True)
     make(folder)
@@ -185,7 +185,9 @@ def test_everything_is_looked_at_before_the_training(
     save_run(nets / "qq-5")
     names = ("--networks", "qq-5", "ff-5")
     (out / "ff-5-crf-f.jsonl").write_text('{"work": "evaluation", "settings": {}}\n{"key": "a"}\n')
-    assert "ff-5-crf-f.jsonl: holds the pairs of an earlier evaluation" in fails(*arguments, *names)
+    assert "ff-5-crf-f.jsonl: contains the pairs of an earlier evaluation" in fails(
+        *arguments, *names
+    )
     (out / "ff-5-crf-f.jsonl").write_text("else\n")
     assert "not the log" in fails(*arguments, *names, "--resume")
     (out / "ff-5-crf-f.jsonl").unlink()
@@ -219,11 +221,11 @@ def test_interrupted(
     save_run(nets / "qq-5")
     monkeypatch.setattr(table1, "evaluate", interrupt)
     assert main([*COMMAND, *arguments, "--networks", "qq-5"]) == 130
-    assert f"is in {out}; --resume continues.\n" in capsys.readouterr().out
+    assert f"are in {out}; --resume continues.\n" in capsys.readouterr().out
     monkeypatch.setattr("experiments.cli.paper_table1.run_training", interrupt)
     save_run(nets / "fq-5", 1)
     assert main([*COMMAND, *arguments, "--networks", "fq-5"]) == 130
-    assert "The same command continues with the training of fq-5.\n" in capsys.readouterr().out
+    assert "The same command continues the training of fq-5.\n" in capsys.readouterr().out
 
 
 def test_without_torch(
@@ -252,7 +254,7 @@ def test_pairs_without_known_occlusions(
     printed = capsys.readouterr().out
     assert "Occlusions are not known" in printed
     assert "over all pixels instead" in printed
-    assert "FF and FQ lose when they are evaluated as QQ" in printed
+    assert "FF and FQ get worse when they are evaluated as QQ" in printed
 
 
 def test_synthetic_needs_no_folder(arguments: list[str], nets: Path, out: Path) -> None:

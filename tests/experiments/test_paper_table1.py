@@ -94,7 +94,7 @@ def test_command_with_weights(
     printed = capsys.readouterr().out
     assert "5.25 (10.38)" in printed  # the paper's
     assert "FQ as trained is better than QQ" in printed
-    assert "Not all is known of the training of ff-5, fq-5, qq-5" in printed
+    assert "The training of ff-5, fq-5, qq-5 is only partly known" in printed
     rows = read_csv(out / "table1.csv")
     assert len(rows) == 4 + 3 + 2
     pair = open_dataset("sintel", sintel, subset="scene_00001")

@@ -145,7 +145,7 @@ def test_a_network_names_its_layers() -> None:
     report = {"layers": 7, "model": "default", "d": 128}
     first, second = table2._about_times(report)
     assert "default (7 layers)" in first
-    assert "D = 48 looks as far as D = 128" in second
+    assert "D = 48 covers the same motion as D = 128" in second
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_table(root: Path, quick: Path, tmp_path: Path, capsys: pytest.CaptureFi
     visible = errors[1][~demo_scene(48, 64, 1).occluded]
     assert float(rows["quick"]["noc"]) == pytest.approx(visible.mean(), rel=1e-4)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "not across" in printed
+    assert "within each group only" in printed
     assert "Occlusions are known for 1 of 2 pairs" in printed
     for words in ("fast-unrefined", "EpicFlow (paper)", "1.360", "8.972"):
         assert words in printed
@@ -101,7 +101,7 @@ def test_all_logs_are_looked_at_first(
 ) -> None:
     (tmp_path / "quick.jsonl").write_text('{"work": "evaluation", "settings": {}}\n{"key": "a"}\n')
     monkeypatch.setattr(table3, "evaluate", None)  # nothing is measured
-    with pytest.raises(FileError, match=r"quick\.jsonl: holds the pairs"):
+    with pytest.raises(FileError, match=r"quick\.jsonl: contains the pairs"):
         table3.run(FolderDataset(root), ["fast-unrefined", str(quick)], logs=tmp_path)
     (tmp_path / "quick.jsonl").write_text("something else\n")
     with pytest.raises(FileError, match="not the log"):
@@ -109,7 +109,7 @@ def test_all_logs_are_looked_at_first(
 
 
 def test_a_file_may_move(root: Path, quick: Path, tmp_path: Path) -> None:
-    """Where the settings stand does not change the flow."""
+    """The flow depends on the settings, not on the file that contains them."""
     output = tmp_path / "out"
     assert table3_of(root, "--presets", str(quick), "-o", str(output)) == 0
     before = (output / "quick.jsonl").read_bytes()
@@ -128,7 +128,7 @@ def test_interrupted(
 
     monkeypatch.setattr(table3, "evaluate", interrupt)
     assert table3_of(root, "--presets", "fast", "-o", str(tmp_path / "o")) == 130
-    assert f"is in {tmp_path / 'o'}; --resume continues.\n" in capsys.readouterr().out
+    assert f"are in {tmp_path / 'o'}; --resume continues.\n" in capsys.readouterr().out
 
 
 def test_synthetic_needs_no_folder(quick: Path, tmp_path: Path) -> None:

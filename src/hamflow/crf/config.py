@@ -6,10 +6,10 @@ import math
 import operator
 import os
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 from hamflow._tables import build, config_of_file
-from hamflow.errors import FileError, InputError
+from hamflow.errors import InputError
 
 Minorant = Literal["sequential", "hierarchical"]
 Rounding = Literal["argmin", "icm", "chains"]
@@ -116,19 +116,17 @@ class CrfConfig:
         return cls(outer=5, inner=8, gap_tolerance=0.0, rounding="argmin")
 
     def updated(self, path: str | os.PathLike[str]) -> Self:
-        """Return this with the parameters that a TOML file gives.
+        """Return this with the parameters of a TOML file, which may be in a table ``[matcher]``.
 
         Raises
         ------
         FileError
             If the file cannot be read, is not TOML, or has something else in it.
         """
-        values: dict[str, Any] = config_of_file(path, dict)
-        try:
-            changed: Self = build(type(self), asdict(self) | values)
-        except InputError as trouble:
-            raise FileError(f"{os.fspath(path)}: {trouble}") from trouble
-        return changed
+        config: Self = config_of_file(
+            path, lambda tables: build(type(self), asdict(self) | tables.get("matcher", tables))
+        )
+        return config
 
 
 def _finite(name: str, value: object) -> float:

@@ -142,7 +142,7 @@ def _taps(stride: int) -> list[tuple[tuple[int, int], int]]:
 class ContextNetwork(DescriptorNetwork):
     """A network with some bits like the paper's, and others that compare pixels far apart.
 
-    The second kind is initialized like the hand-made descriptor: as signs of the differences of two
+    The second kind is initialized like the hand-crafted descriptor: as signs of the differences of two
     pixels. Training turns them into differences of many pixels and mixtures of those.
     """
 
