@@ -33,8 +33,7 @@ def count(number: int, noun: str) -> str:
 
 def cell(value: float | None, form: str) -> str:
     """Return a number for a table, or a dash if it is not known."""
-    unit = "°" if form.endswith("°") else ""
-    return "–" if value is None else format(value, form.removesuffix("°")) + unit
+    return "–" if value is None else format(value, form)
 
 
 @contextmanager

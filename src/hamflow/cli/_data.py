@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -66,7 +66,9 @@ def open_pairs(
         return _synthetic(root, options)
     given = {"pass_": options.pass_, "split": options.split}
     chosen = {name: value for name, value in given.items() if value is not None}
-    _check_flags(dataset, chosen)
+    for name in chosen:
+        if name not in dataset_options(dataset):
+            raise InputError(f"The data set {dataset} has no --{name.rstrip('_')}; leave it out.")
     pairs = open_dataset(dataset, root, **chosen)
     assert isinstance(pairs, PairDataset)
     described: dict[str, Any] = {"dataset": dataset}
@@ -87,14 +89,6 @@ def open_pairs(
     if options.subset:
         described["subset"] = list(options.subset) if share is None else share
     return pairs, described
-
-
-def _check_flags(dataset: str, chosen: Mapping[str, str]) -> None:
-    """Raise an InputError that names an option which the data set does not have."""
-    known = dataset_options(dataset)
-    for name in chosen:
-        if name not in known:
-            raise InputError(f"The data set {dataset} has no --{name.rstrip('_')}; leave it out.")
 
 
 def data_label(description: dict[str, Any]) -> str:

@@ -18,24 +18,13 @@ from hamflow.result import FlowResult
 
 @dataclass(frozen=True)
 class Output:
-    """One kind of file.
+    """One kind of file."""
 
-    Attributes
-    ----------
-    write : callable
-        Writes the file, given its path, the result, and the length in pixels that gets full color.
-    flow : bool
-        Whether it is a flow file; otherwise a picture.
-    bidirectional : bool
-        Whether the flow must have been estimated in both directions.
-    colors : bool
-        Whether the file depends on the length that gets full color.
-    """
-
+    # Given the path, the result, and the length in pixels that gets full color.
     write: Callable[[Path, FlowResult, float], None]
-    flow: bool = False
-    bidirectional: bool = True
-    colors: bool = False
+    flow: bool = False  # a flow file; otherwise a picture
+    bidirectional: bool = True  # needs the flow in both directions
+    colors: bool = False  # depends on the length that gets full color
 
 
 def gray(values: NDArray[Any]) -> NDArray[np.uint8]:

@@ -26,21 +26,11 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sink:
-    """A folder with one file for each pair.
-
-    Attributes
-    ----------
-    folder : Path
-        The folder, which has a log of its own.
-    suffix : str
-        The suffix of the files. Each has the name of the first frame of its pair.
-    output : Output
-        What is written.
-    """
+    """A folder with one file for each pair, and a log."""
 
     folder: Path
-    suffix: str
-    output: Output
+    suffix: str  # of the files, which have the names of the first frames of the pairs
+    output: Output  # what is written
 
     def path(self, name: str) -> Path:
         """Return the path of the file of a pair."""
@@ -48,36 +38,12 @@ class Sink:
 
 
 class Store:
-    """All folders of a run, each with a log of its own; to be used in a ``with`` statement.
+    """All folders of a run, to be used in a ``with`` statement.
 
-    Parameters
-    ----------
-    sinks : sequence of Sink
-        The folders. The main one is the last, so that its files exist only if all others do.
-    frames : Frames
-        The input.
-    estimator : Estimator
-        What computes the flow.
-    every : int
-        A pair consists of a frame and the frame that comes so many frames later.
-    max_flow : float, optional
-        The length that gets full color. By default, that of the run that is continued, or one that
-        suits the first pair.
-    overwrite : bool
-        Start again: remove what earlier runs wrote to the folders.
-
-    Attributes
-    ----------
-    size : (int, int) or None
-        Height and width of all frames; None until they are known.
-    max_flow : float or None
-        The length that gets full color; None until it is known.
-
-    Raises
-    ------
-    FileError
-        If a folder cannot be written, holds other files or results of other settings, or is in use
-        by another run.
+    The main folder is the last of `sinks`, so that its files exist only if all others do. A pair
+    consists of a frame and the one that comes `every` frames later. `size`, the height and width of
+    all frames, and `max_flow`, the length that gets full color, are None until they are known from
+    an earlier run or the first pair.
     """
 
     def __init__(

@@ -20,27 +20,14 @@ from typing import Annotated, Any, get_type_hints
 
 @dataclass(frozen=True)
 class Command:
-    """A command.
+    """A command."""
 
-    Attributes
-    ----------
-    name : str
-        What the user types, possibly several words, as in "bench kernels".
-    group : str
-        The heading in the list of commands. Commands of one group follow each other in the table.
-    summary : str
-        What the command does, in one line.
-    target : str
-        The function, as ``module:function``. Its parameters are the arguments of the command.
-    prepared : bool
-        Whether `target` must first be called with the words of the command line to get that
-        function: for a command whose defaults come from a file that is named there.
-    """
-
-    name: str
-    group: str
+    name: str  # what the user types, possibly several words, as in "bench kernels"
+    group: str  # the heading in the list of commands
     summary: str
-    target: str
+    target: str  # the function, as "module:function"; its parameters are the command's arguments
+    # Whether the target makes that function when it is called with the words of the command line:
+    # for a command whose defaults come from a file that is named there.
     prepared: bool = False
 
     def load(self, words: Sequence[str]) -> Callable[..., Any]:
@@ -94,21 +81,8 @@ COMMANDS = (
 def run(commands: Sequence[Command], words: Sequence[str], prog: str, description: str) -> None:
     """Run the command that `words` begin with, or print the list of commands.
 
-    Parameters
-    ----------
-    commands : sequence of Command
-        The table of commands.
-    words : sequence of str
-        The command line, without the name of the program.
-    prog : str
-        The name of the program.
-    description : str
-        The first paragraph of the list of commands.
-
-    Raises
-    ------
-    SystemExit
-        With 0 after a help page, with 2 if the words are not a command with its arguments.
+    `prog` is the name of the program, and `description` the first paragraph of that list. Raises a
+    SystemExit with 0 after a help page, and with 2 if the words are not a command.
     """
     for command in commands:
         name = command.name.split()
@@ -117,14 +91,22 @@ def run(commands: Sequence[Command], words: Sequence[str], prog: str, descriptio
             return
     # The words may be the first part of longer names, such as `bench` of `bench kernels`.
     before = 0
-    while _below(commands, words[: before + 1]) and before < len(words):
+    while before < len(words) and _below(commands, words[: before + 1]):
         before += 1
     listed, rest = _below(commands, words[:before]), words[before:]
     here = " ".join([prog, *words[:before]])
     if rest and rest[0] in ("-h", "--help"):
         print(help_page(listed, here, "" if before else description))
         raise SystemExit(0)
-    print(_complaint(listed, rest, before, here), file=sys.stderr)
+    names = list(dict.fromkeys(command.name.split()[before] for command in listed))
+    wrong = "No command is given."
+    if rest:
+        near = difflib.get_close_matches(rest[0], names, 1)
+        wrong = f"There is no command {rest[0]!r}{f'; did you mean {near[0]!r}?' if near else '.'}"
+    print(
+        f"{here}: {wrong} Choose one of {', '.join(names)}; {here} --help describes them.",
+        file=sys.stderr,
+    )
     raise SystemExit(2)
 
 
@@ -180,15 +162,3 @@ def _default_hint(default: str) -> str:
 def _below(commands: Sequence[Command], words: Sequence[str]) -> list[Command]:
     """Return the commands whose names begin with these words."""
     return [c for c in commands if c.name.split()[: len(words)] == list(words)]
-
-
-def _complaint(commands: Sequence[Command], rest: Sequence[str], before: int, prog: str) -> str:
-    names = list(dict.fromkeys(command.name.split()[before] for command in commands))
-    if not rest:
-        wrong = "No command is given."
-    else:
-        near = difflib.get_close_matches(rest[0], names, 1)
-        wrong = f"There is no command {rest[0]!r}" + (
-            f"; did you mean {near[0]!r}?" if near else "."
-        )
-    return f"{prog}: {wrong} Choose one of {', '.join(names)}; {prog} --help describes them."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -252,11 +253,8 @@ def _folders(methods: dict[str, Method]) -> dict[str, str]:
     """Return a different folder name for each method, the same ones whenever a command is run."""
     names: dict[str, str] = {}
     for text, method in methods.items():
-        number, name = 1, method.label
-        while name in names.values():
-            number += 1
-            name = f"{method.label}-{number}"
-        names[text] = name
+        numbered = (f"{method.label}-{number}" for number in count(2))
+        names[text] = next(n for n in chain([method.label], numbered) if n not in names.values())
     return names
 
 
@@ -282,41 +280,34 @@ def _table(result: Comparison) -> Table:
     for title, key, form in (*_FIGURES, *(() if alike else (_SCALE,))):
         table.add_row(title, *(cell(row.get(key), form) for row in summaries))
     table.add_section()
-    drawn = "groups" if result.clusters else "pairs"
+    interval = f"95 % interval over {'groups' if result.clusters else 'pairs'}"
     rows = [contrast.as_row() for contrast in result.contrasts]
-    table.add_row(f"{result.metric}, difference to the first", "", *_each(rows, "mean", "+.4g"))
-    table.add_row(f"95 % interval over {drawn}", "", *_intervals(rows, "low", "high", "+.4g"))
-    table.add_row("geometric mean of the ratios", "", *_each(rows, "ratio", ".4g"))
-    table.add_row(
-        f"95 % interval over {drawn}", "", *_intervals(rows, "ratio_low", "ratio_high", ".4g")
-    )
-    table.add_row(
-        "wins / losses / ties",
-        "",
-        *("{wins} / {losses} / {ties}".format(**row) if row["pairs"] else "–" for row in rows),
-    )
-    table.add_row("verdict", "", *(row.get("verdict", "–") for row in rows))
+    for title, texts in (
+        (f"{result.metric}, difference to the first", [cell(r.get("mean"), "+.4g") for r in rows]),
+        (interval, [_interval(row, "low", "high", "+.4g") for row in rows]),
+        ("geometric mean of the ratios", [cell(row.get("ratio"), ".4g") for row in rows]),
+        (interval, [_interval(row, "ratio_low", "ratio_high", ".4g") for row in rows]),
+        ("wins / losses / ties", [_wins(row) for row in rows]),
+        ("verdict", [row.get("verdict", "–") for row in rows]),
+    ):
+        table.add_row(title, "", *texts)
     return table
 
 
-def _each(rows: Sequence[dict[str, Any]], key: str, form: str) -> list[str]:
-    return [cell(row.get(key), form) for row in rows]
+def _interval(row: dict[str, Any], low: str, high: str, form: str) -> str:
+    return "–" if row.get(low) is None else f"{row[low]:{form}} to {row[high]:{form}}"
 
 
-def _intervals(rows: Sequence[dict[str, Any]], low: str, high: str, form: str) -> list[str]:
-    ends = zip(_each(rows, low, form), _each(rows, high, form), strict=True)
-    return ["–" if start == "–" else f"{start} to {end}" for start, end in ends]
+def _wins(row: dict[str, Any]) -> str:
+    return "{wins} / {losses} / {ties}".format(**row) if row["pairs"] else "–"
 
 
 def _cautions(result: Comparison) -> list[str]:
     """Return sentences about limits of the table."""
     said = []
-    pairs = {frozenset(record.pair for record in one.done) for one in result.evaluations}
-    if len(pairs) > 1:
+    if len({frozenset(record.pair for record in one.done) for one in result.evaluations}) > 1:
         said.append(
             "The methods succeeded on different pairs, so their columns cover different pairs."
         )
     note = result.evaluations[0].occlusion_note()
-    if note is not None:
-        said.append(note)
-    return said
+    return said if note is None else [*said, note]

@@ -11,13 +11,14 @@ from rich.table import Table
 
 from hamflow._resume import LOG, WorkLog
 from hamflow._runtime import machine
-from hamflow.cli._console import cell, progress_bar, say, says_how_to_continue
+from hamflow.cli._console import progress_bar, say, says_how_to_continue
 from hamflow.cli._data import DATASETS, DataOptions, data_label, open_pairs
 from hamflow.cli._methods import MethodName, Model, PresetOrMethod, chosen_method
 from hamflow.cli._options import check_targets, parse_window
 from hamflow.crf import CrfConfig
 from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
+from hamflow.evaluation._columns import BY_NAME
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation, write_csv, write_json
 from hamflow.evaluation.runner import WORK, evaluate
@@ -26,30 +27,12 @@ from hamflow.io._atomic import check_writable
 TABLE = "pairs.csv"
 """The table of all pairs in the folder of an evaluation."""
 
-# Rows of the printed summary: heading, key, format.
-_ERRORS: tuple[tuple[str, str, str], ...] = (
-    ("EPE all", "epe_all", ".3f"),
-    ("EPE noc", "epe_noc", ".3f"),
-    ("EPE occ", "epe_occ", ".3f"),
-    ("s0-10", "s0_10", ".3f"),
-    ("s10-40", "s10_40", ".3f"),
-    ("s40+", "s40plus", ".3f"),
-    ("d0-10", "d0_10", ".3f"),
-    ("d10-60", "d10_60", ".3f"),
-    ("d60-140", "d60_140", ".3f"),
-    ("Fl-all", "fl_all", ".2%"),
-    ("Fl-noc", "fl_noc", ".2%"),
-    ("outlier_1px", "outlier_1px", ".2%"),
-    ("outlier_3px", "outlier_3px", ".2%"),
-    ("outlier_5px", "outlier_5px", ".2%"),
-    ("angular error", "angular_all", ".2f°"),
+# Rows of the printed summary; the errors have two columns.
+_ERRORS = (
+    *("epe_all", "epe_noc", "epe_occ", "s0_10", "s10_40", "s40plus", "d0_10", "d10_60", "d60_140"),
+    *("fl_all", "fl_noc", "outlier_1px", "outlier_3px", "outlier_5px", "angular_all"),
 )
-_OTHERS: tuple[tuple[str, str, str], ...] = (
-    ("AUSE", "ause", ".3f"),
-    ("occlusion F1", "occlusion_f1", ".3f"),
-    ("duality gap", "gap", ".2%"),
-    ("seconds", "seconds", ".2f"),
-)
+_OTHERS = ("ause", "occlusion_f1", "gap", "seconds", "peak_memory")
 _DATA = DataOptions()
 _DATASET = tyro.conf.arg(
     metavar="DATASET", help=f"One of {DATASETS}. Scenes of synthetic are rendered on demand."
@@ -138,7 +121,9 @@ def evaluate_command(
             found = evaluate(pairs, chosen, data=described, log=log, progress=progress)
         write_csv(folder / TABLE, [record.as_row() for record in found.records])
     if json is not None:
-        write_json(json, as_json(found))
+        rows = [record.as_row() for record in found.records]
+        whole = {"settings": found.settings, "summary": found.summary(), "pairs": rows}
+        write_json(json, {"machine": machine()} | whole)
     console.print(summary_table(found))
     for record in found.records:
         if record.failed:
@@ -152,16 +137,6 @@ def evaluate_command(
         raise InputError(f"{chosen.label} failed on every pair; see {folder / TABLE}.")
 
 
-def as_json(found: Evaluation) -> dict[str, Any]:
-    """Return everything about an evaluation, for JSON."""
-    return {
-        "machine": machine(),
-        "settings": found.settings,
-        "summary": found.summary(),
-        "pairs": [record.as_row() for record in found.records],
-    }
-
-
 def summary_table(found: Evaluation) -> Table:
     """Return the table that is printed at the end."""
     row = found.summary()
@@ -169,14 +144,12 @@ def summary_table(found: Evaluation) -> Table:
     table = Table("", title=f"{found.label}: {count}", caption=found.occlusion_note())
     for heading in ("all pixels together", "mean over pairs"):
         table.add_column(heading, justify="right")
-    for title, key, form in _ERRORS:
-        values = (row.get(key), row.get(f"image_mean_{key}"))
-        table.add_row(title, *(cell(value, form) for value in values))
+    for name in _ERRORS:
+        values = (row.get(name), row.get(f"image_mean_{name}"))
+        table.add_row(BY_NAME[name].label, *(BY_NAME[name].with_unit(v) for v in values))
     table.add_section()
-    for title, key, form in _OTHERS:
-        table.add_row(title, "", cell(row[key], form))
-    memory = row["peak_memory"]
-    table.add_row("peak memory", "", "–" if memory is None else f"{memory / 1e9:.2f} GB")
+    for name in _OTHERS:
+        table.add_row(BY_NAME[name].label, "", BY_NAME[name].with_unit(row[name]))
     return table
 
 

@@ -45,8 +45,8 @@ def submit(
     At the end every file is read again and checked, and the mean time per pair is printed, which
     the servers ask for. The log run.jsonl in the folder describes how the files were made.
 
-    The same command continues an interrupted run, and computes files again whose frames have
-    changed; a folder with other settings or other files is refused; --overwrite starts again.
+    The same command continues an interrupted run; a folder with other settings or other files is
+    refused; --overwrite starts again. Files whose frames have changed are computed again.
 
     Parameters
     ----------

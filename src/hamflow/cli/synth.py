@@ -35,8 +35,8 @@ def synth(
     layout of the Sintel benchmark: training/clean contains the frames, training/final the same with
     blur, fog, noise and changes of light, and training/flow, /occlusions and /invalid the truth.
 
-    The same command continues an interrupted run, and a larger -n adds scenes; a folder with other
-    settings or other files is refused; --overwrite starts again. The log run.jsonl in the folder
+    The same command continues an interrupted run; a folder with other settings or other files is
+    refused; --overwrite starts again. A larger -n adds scenes. The log run.jsonl in the folder
     describes how the scenes were made.
 
     Parameters

@@ -31,8 +31,8 @@ _ABOUT = """Train descriptors on rendered scenes or on pairs with known flow.
     learning curve (CSV, picture, TensorBoard events) and a checkpoint.
 
     Ctrl-C (or SIGTERM) stops the run after the current step, with a checkpoint. The same command
-    continues it; its settings need not be repeated, because the folder has them. A folder with
-    other settings or other files is refused; --overwrite starts again.
+    continues an interrupted run; a folder with other settings or other files is refused;
+    --overwrite starts again. The settings need not be repeated, because the folder has them.
 
     All settings can be in a TOML file (--config) under the names of the options, with a table for
     each group; options on the command line take precedence. On several processes or machines:

@@ -105,12 +105,12 @@ def video(
     with the name of its first frame; or a video file, which shows the flow in the Middlebury
     colors, with the same scale in all frames.
 
-    Ctrl-C (or SIGTERM) stops the run. The same command continues it; a folder with other settings
-    or other files is refused; --overwrite starts again. A continued run computes again what is
-    missing, was damaged, or belongs to frames that have changed. The search for a pair normally
-    starts from the pair before; the first pair of a continued run searches everywhere, so its flow
-    may differ slightly. The log run.jsonl in each folder describes how its files were made. The
-    pictures for an output video are kept in OUTPUT.parts until the video is complete.
+    The same command continues an interrupted run; a folder with other settings or other files is
+    refused; --overwrite starts again. A continued run computes files again that are missing or
+    damaged, or whose frames have changed. The search for a pair normally starts from the pair
+    before; the first pair of a continued run searches everywhere, so its flow may differ slightly.
+    The log run.jsonl in each folder describes how its files were made. The pictures for an output
+    video are kept in OUTPUT.parts until the video is complete.
 
     Parameters
     ----------

@@ -32,6 +32,11 @@ class Column:
             return "–"
         return f"{value * self.scale:.{self.digits}f}"
 
+    def with_unit(self, value: float | None) -> str:
+        """Return a number as text with its unit, or a dash if it is not known."""
+        text = self.format(value)
+        return text if text == "–" or not self.unit else f"{text} {self.unit}"
+
 
 GROUPS = {
     "errors": "Errors",

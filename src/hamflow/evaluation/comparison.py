@@ -245,7 +245,7 @@ def read_evaluation(path: str | os.PathLike[str], label: str) -> Evaluation:
         ordered = tuple(records[name] for name in settings["pairs"] if name in records)
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(
-            f"{os.fspath(path)}: is not the log of an evaluation; name another file."
+            f"{os.fspath(path)}: is not the log of an earlier evaluation; choose another place."
         ) from error
     return Evaluation(label, settings, ordered)
 

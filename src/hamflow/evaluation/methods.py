@@ -261,7 +261,7 @@ def _joint(
 
 def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     def estimate(method: Callable[..., Any]) -> Callable[[Image, Image], Estimate]:
-        return lambda first, second: Estimate(method(_color(first), _color(second)))
+        return lambda first, second: Estimate(method(as_rgb(first), as_rgb(second)))
 
     return {
         PEER + name.split()[0].lower(): estimate(method)
@@ -269,7 +269,8 @@ def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     }
 
 
-def _color(image: Image) -> NDArray[np.uint8]:
+def as_rgb(image: Image) -> NDArray[np.uint8]:
+    """Return an image of 8 or 16 bits, in gray or color, as 8-bit RGB."""
     pixels = to_bytes(image)
     return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 
