@@ -258,7 +258,7 @@ def test_every_command_says_the_policy(command: str, capsys: pytest.CaptureFixtu
         main([command, "--help"])
     printed = " ".join(word for word in capsys.readouterr().out.split() if word != "│")
     assert (
-        "The same command again continues an interrupted run; a folder with other settings or "
-        "other files is refused; --overwrite begins anew."
+        "The same command continues an interrupted run; a folder with other settings or "
+        "other files is refused; --overwrite starts again."
     ) in printed
     assert "--resume" not in printed

@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from hamflow._runtime import get_isa
 from hamflow._types import CountProgress
-from hamflow.cli._console import pair_progress, say
+from hamflow.cli._console import progress_bar, say
 from hamflow.errors import InputError
 from hamflow.evaluation.records import write_json
 from hamflow.window import MAX_LABELS
@@ -63,7 +63,7 @@ def parse_data(words: Sequence[str]) -> tuple[str, Path | None]:
 def evaluating(console: Console, folder: Path) -> Iterator[CountProgress]:
     """Show a bar over pairs; after an interrupt, say where the finished pairs are."""
     try:
-        with pair_progress(console) as progress:
+        with progress_bar(console) as progress:
             yield progress
     except KeyboardInterrupt:
         say(f"The finished pairs are in {folder}; --resume continues.")

@@ -1,10 +1,10 @@
-"""Long work that can be interrupted and continued; one run at a time in each place.
+"""Long work that can be interrupted and continued, by one run at a time.
 
-All long commands (``evaluate``, ``video``, ``submit``, ``synth``, ``train``) have one policy: the
+All long commands (``evaluate``, ``video``, ``submit``, ``synth``, ``train``) follow one policy: the
 same command continues where it stopped, other settings or files are refused, and ``--overwrite``
-begins anew. What they share is the `WorkLog`, a file in the format JSON Lines: its first line holds
-the settings, and each further line tells about one finished piece of work. Such a line counts only
-while it is true: the piece was computed from the same input, and its files are unchanged.
+starts again. They share the `WorkLog`, a file in the format JSON Lines: its first line contains the
+settings, and each further line describes one finished piece of work. A piece is computed again if
+its input or its files have changed.
 """
 
 from __future__ import annotations
@@ -26,43 +26,42 @@ from hamflow.io._reading import open_regular
 Record = dict[str, Any]
 
 LOG = "run.jsonl"
-"""Name of the log in the folder of a run."""
+"""The name of the log in the folder of a run."""
 
 _REMEDY = "choose another place, or begin anew with --overwrite"
-_NAMED, _SHOWN = 3, 60  # settings that an error message lists, and characters of each value
+_NAMED, _SHOWN = 3, 60  # how many settings, and characters of each value, a message lists
 
 
 class WorkLog:
-    """What long work has done so far.
+    """The log of long work.
 
-    The log is locked until it is closed, so a second run is refused at once. The operating system
-    gives the lock back when the process ends, in whatever way. Each record is on the disk before
-    `add` returns; a last line that was cut off is dropped. A log without any record binds nobody to
-    its settings, and `close` removes it.
+    The log is locked until it is closed or the process ends, so that a second run is refused. Each
+    record is on the disk before `add` returns; an incomplete last line is ignored. A log without
+    records does not fix the settings, and `close` removes it.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file. Its directory must exist.
+        The file. Its folder must exist.
     work : str
-        What the work is called in messages and in the log, as in "evaluation".
+        The name of the work in messages and in the log, such as "evaluation".
     overwrite : bool
-        Begin anew: drop the records of an earlier run, and remove the files that it wrote and that
-        are unchanged. Nothing else is ever removed.
+        Start again: forget the records of an earlier run, and remove its files if they are
+        unchanged. No other files are ever removed.
     remedy : str
-        What to advise if the log has other settings.
+        The advice in the message about other settings.
 
     Attributes
     ----------
     path : Path
         The file.
     records : dict of str to dict
-        The records by their keys. Of two records with the same key, the later one counts.
+        The records by their keys. The later one of two records with the same key is used.
 
     Raises
     ------
     FileError
-        If another run holds the log, it cannot be written, or it is something else.
+        If another run uses the log, it cannot be written, or it is another kind of file.
     """
 
     def __init__(
@@ -75,8 +74,8 @@ class WorkLog:
     ) -> None:
         self.path = Path(path)
         self._work, self._remedy = work, remedy
-        self._made = False  # whether the folder was made here
-        self._size: int | None = None  # of the log, up to the end of its last complete line
+        self._made = False  # whether this object created the folder
+        self._size: int | None = None  # bytes of the log after the last write
         check_writable(self.path)
         with ExitStack() as stack:
             stack.enter_context(locked(self.path))
@@ -92,12 +91,9 @@ class WorkLog:
     def in_folder(
         cls, folder: str | os.PathLike[str], work: str, *, overwrite: bool = False
     ) -> Self:
-        """Open the log of a folder that belongs to one run alone; make the folder if need be.
+        """Open the log of a folder that belongs to one run only, and create the folder if needed.
 
-        Raises
-        ------
-        FileError
-            If the folder cannot be used, or holds files but no log; hidden files do not count.
+        Raises a FileError also if the folder contains files, apart from hidden ones, but no log.
         """
         place = Path(folder)
         made = not place.exists()
@@ -113,21 +109,16 @@ class WorkLog:
         return log
 
     def begin(self, settings: Mapping[str, Any], *, free: Collection[str] = ()) -> None:
-        """Write the settings; or check that the records in the log were made with the same.
+        """Write the settings, or check that the records in the log were made with the same ones.
 
-        Settings are what the results depend on, ready for JSON; those in `free`, by their dotted
-        names, may differ.
-
-        Raises
-        ------
-        FileError
-            If others differ; the message names the first few.
+        Settings contain, for JSON, everything that the results depend on. Those in `free`, given by
+        their dotted names, may differ; others raise a FileError.
         """
-        # As they come back from a file: lists for tuples.
+        # As they are read from a file: with lists instead of tuples.
         settings = json.loads(json.dumps(settings))
         if self.records:
             self.check(self._settings, settings, free=free)
-            # Records may only be appended to a complete line.
+            # Remove an incomplete last line before records are appended.
             os.truncate(self.path, self.path.read_bytes().rfind(b"\n") + 1)
         else:
             for record in self._dropped:
@@ -143,7 +134,7 @@ class WorkLog:
         """Raise a FileError that names the first few entries in which two mappings differ."""
         old, new = dict(_flat(there)), dict(_flat(here))
         names = [n for n in sorted({*old, *new}) if old.get(n) != new.get(n) and n not in free]
-        # Each method has settings of its own, which tell nothing more.
+        # Each method has settings of its own, which need not be named, too.
         names = ["method"] if "method" in names else names
         if names:
             told = [f"{n} was {_short(old.get(n))}, not {_short(new.get(n))}" for n in names]
@@ -154,10 +145,9 @@ class WorkLog:
             )
 
     def find(self, key: str, source: str | None = None) -> Record | None:
-        """Return the record of a piece of work; None if that piece has to be computed (again).
+        """Return the record of a finished piece of work; None if it must be computed (again).
 
-        The latter also if it was computed from something else, as its `source` tells, or if one of
-        its files is missing or was changed.
+        That is the case if it was computed from another `source`, or a file is missing or changed.
         """
         record = self.records.get(key)
         if record is None or record.get("source") != source:
@@ -172,19 +162,14 @@ class WorkLog:
         files: Mapping[str, Mapping[str, Any]] | None = None,
         **values: Any,
     ) -> None:
-        """Append the record of a piece of work whose files are complete.
+        """Append the record of a finished piece of work.
 
-        `source` is the identity of what it was computed from, `files` has the `file_record` of each
-        file by its path below the log's folder, and `values` what else is known, ready for JSON.
-
-        Raises
-        ------
-        FileError
-            If it cannot be written.
+        `source` identifies its input, `files` has the `file_record` of each file by its path in the
+        folder of the log, and `values` is further information for JSON.
         """
         known = {"key": key, "source": source, "files": dict(files) if files else None}
         record = {name: value for name, value in known.items() if value is not None} | values
-        # Where there are no locks, this is how another run is noticed.
+        # Some disks have no locks; this detects another run there.
         if self._size_now() != self._size:
             raise FileError(
                 f"{self.path}: was changed by somebody else meanwhile; wait until other runs have "
@@ -197,14 +182,14 @@ class WorkLog:
                 os.fsync(file.fileno())
         except OSError as error:
             raise FileError(
-                f"{self.path}: cannot be written ({error.strerror}); the same command continues "
-                "once that is mended."
+                f"{self.path}: cannot be written ({error.strerror}); solve this, and the same "
+                "command continues."
             ) from error
         self._size = self._size_now()
         self.records[key] = record
 
     def close(self) -> None:
-        """Unlock the log; if nothing was done, leave no trace of it."""
+        """Unlock the log; if there is no record, remove it."""
         mine = self._size is not None and self._size == self._size_now()
         if (
             mine
@@ -219,7 +204,7 @@ class WorkLog:
                 self.path.parent.rmdir()
 
     def remove(self) -> None:
-        """Close the log and remove it, its files, and its folder if nothing else is in there."""
+        """Close the log; remove it, its files, and its folder unless it contains other files."""
         for record in self.records.values():
             self._remove_files(record)
         self.path.unlink(missing_ok=True)
@@ -233,10 +218,10 @@ class WorkLog:
         self.close()
 
     def _files(self, record: Record) -> Iterator[tuple[Path, Any]]:
-        """Yield the files of a record, with what it tells of them."""
+        """Yield the path and the `file_record` of each file of a record."""
         files = record.get("files", {})
         for name, was in files.items() if isinstance(files, dict) else ():
-            # A damaged or forged log must not lead out of its folder.
+            # A damaged or forged log must not name files outside of its folder.
             if not PurePath(name).is_absolute() and ".." not in PurePath(name).parts:
                 yield self.path.parent / name, was
 
@@ -251,18 +236,15 @@ class WorkLog:
 
 
 def read_log(path: Path, work: str, *, lenient: bool = False) -> tuple[Record, list[Record]]:
-    """Return the settings and the records in a log, without a last line that was cut off.
+    """Return the settings and the records in a log, without an incomplete last line.
 
-    Raises
-    ------
-    FileError
-        If it cannot be read, or is not the log of this work, or (unless `lenient`) if a record is
-        damaged.
+    Raises a FileError if it is not the log of this work, or a record is damaged; `lenient` skips
+    damaged records.
     """
     with open_regular(path) as file:
         lines = [_parsed(line) for line in file.read().split(b"\n")[:-1]]
     header = lines[0] if lines else {}
-    # Whatever else the user may have named by mistake must not be overwritten.
+    # The user may have named another file by mistake, which must not be overwritten.
     if header.get("work") != work or not isinstance(header.get("settings"), dict):
         raise FileError(f"{path}: is not the log of an earlier {work}; choose another place.")
     good = [isinstance(record.get("key"), str) for record in lines[1:]]
@@ -276,7 +258,7 @@ def _visible(folder: Path) -> list[str]:
 
 
 def _parsed(line: bytes) -> Record:
-    """Return the object that a line holds, or an empty one."""
+    """Return the JSON object in a line, or an empty one."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -285,12 +267,12 @@ def _parsed(line: bytes) -> Record:
 
 
 def _line(record: Record) -> bytes:
-    # In ASCII: names of files need not be proper Unicode.
+    # In ASCII, because the name of a file need not be valid Unicode.
     return json.dumps(record).encode() + b"\n"
 
 
 def _flat(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the entries of nested tables by their dotted names."""
+    """Yield the entries of nested mappings by their dotted names."""
     for key, value in tables.items():
         nested = isinstance(value, Mapping)
         yield from _flat(value, f"{prefix}{key}.") if nested else [(prefix + key, value)]

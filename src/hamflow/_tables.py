@@ -1,4 +1,4 @@
-"""Settings in TOML files: tables become dataclasses, strictly."""
+"""Settings in TOML files, converted to dataclasses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def config_of_file(path: str | os.PathLike[str], convert: Callable[[dict[str, Any]], T]) -> T:
-    """Return what `convert` makes of the tables of a TOML file.
+    """Read a TOML file and convert its tables.
 
     Raises
     ------
@@ -40,23 +40,23 @@ def build(
     where: str = "",
     ready: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Return the dataclass that nested tables describe; what they leave out has its default.
+    """Return an instance of a dataclass from nested tables; missing values have their defaults.
 
     Parameters
     ----------
     kind : type
-        A dataclass; its fields may be dataclasses themselves.
+        A dataclass, whose fields may be dataclasses as well.
     values : mapping
-        What a TOML file says.
+        The tables of a TOML file.
     where : str
-        What stands before the names in error messages.
+        A prefix of the names in error messages.
     ready : mapping, optional
         Fields that need no conversion.
 
     Raises
     ------
     InputError
-        If something is unknown or of another type.
+        If a name is unknown or a value has a wrong type.
     """
     hints = {
         name: hint
@@ -72,7 +72,7 @@ def build(
 
 def _value(hint: Any, value: object, where: str) -> object:
     choices = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
-    # TOML has no word for it.
+    # TOML has no value for None.
     if NoneType in choices and (value is None or value == "none"):
         return None
     nested = next((c for c in choices if dataclasses.is_dataclass(c)), None)

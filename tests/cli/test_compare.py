@@ -71,14 +71,16 @@ def test_command(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     # The evaluations can be compared again, without the data.
     logs = [out / "wta-qq-pairs-scale2", out / "wta-qq-default-scale2"]
     again = run(*logs, "--clusters", "--metric", "outlier_3px", "--json", tmp_path / "c.json")
-    assert "There are only 2 groups: the interval is too narrow" in again
+    assert "There are only 2 groups, so the interval is too narrow" in again
     assert "wta-qq-default-scale2 against " in again
     saved = json.loads((tmp_path / "c.json").read_text())
     assert (saved["metric"], saved["clusters"]) == ("outlier_3px", True)
     # Or one that is done with one that is not.
     mixed = run(logs[0], "wta-qq:pairs", *data, "--subset", "one")
     assert "scale" in mixed
-    assert "The figures above are of the pairs that each method has, which differ." in mixed
+    assert (
+        "The methods succeeded on different pairs, so their columns cover different pairs." in mixed
+    )
 
 
 def test_continued(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None:
@@ -120,23 +122,26 @@ def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None
         (WTA, *data): "Name at least two methods to compare.",
         (WTA, WTA, *data): "wta-qq:pairs is named twice",
         (WTA, "magic", *data): "There is no method 'magic'",
-        (WTA, FLOATS): "wta-qq:pairs needs pairs to run on; name them by --data DATASET ROOT",
+        (
+            WTA,
+            FLOATS,
+        ): "wta-qq:pairs needs pairs to run on; name a data set with --data DATASET ROOT",
         (WTA, FLOATS, "--data", "folder", folder, "fast"): "put the methods before it",
         (WTA, FLOATS, "--data", "nothing", folder): "There is no data set 'nothing'",
         (WTA, FLOATS, "--data", "folder"): "The data set folder needs its root",
         (WTA, FLOATS, *data, "--metric", "magic"): "--metric must be one of epe_all, ",
-        (WTA, FLOATS, *data, "--overwrite"): "--overwrite needs the folder to begin anew",
-        (WTA, FLOATS, "--data", "synthetic", "--clusters"): "are not in groups",
+        (WTA, FLOATS, *data, "--overwrite"): "--overwrite needs a folder",
+        (WTA, FLOATS, "--data", "synthetic", "--clusters"): "form no groups",
         (WTA, FLOATS, *data, "--scale", 0): "scale must be a whole number, at least 1",
         (WTA, FLOATS, *data, "--json", tmp_path / "x/y.json"): "does not exist; create it first",
-        (log.parent, tmp_path): "has no run.jsonl; name the folder of an evaluation",
+        (log.parent, tmp_path): "contains no run.jsonl; name a folder",
         (log.parent, "opencv-dis:pairs"): "opencv-dis takes neither a model nor a window",
         (log.parent, WTA, *data, "--clusters", "--pass", "clean"): "folder has no --pass",
         (log.parent, log.parent.parent / "b", "--data", "folder", folder): "as they are",
         (WTA, WTA + ":", *data): "wta-qq:pairs is named twice",
         (log.parent, f"{log.parent}/", *data): "is named twice",
         (WTA, FLOATS, *data, "--json", folder / "one/a/flow.flo"): "inside of the data set",
-        (log.parent, WTA, *data, "--json", log): "a file of this command itself",
+        (log.parent, WTA, *data, "--json", log): "the command needs the file",
         (WTA, FLOATS, *data, "--metric", "ause"): "ause is not known for wta-qq:pairs",
         (log.parent, WTA, *data, "--html", tmp_path / "x.html"): "--html runs the first method",
     }

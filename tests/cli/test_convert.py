@@ -94,7 +94,7 @@ def test_kitti_range(
     assert "--clip-invalid" in message
     assert not target.exists()
     assert run(source, target, "--clip-invalid") == 0
-    assert "2 pixels beyond KITTI's range" in capsys.readouterr().out
+    assert "2 pixels outside of KITTI's range" in capsys.readouterr().out
     flow[0, 0] = flow[1, 1] = np.nan
     assert same(target, flow)
 
@@ -156,7 +156,7 @@ def test_existing_files_are_skipped(
     assert run(folder, out, "--to", ".npz") == 0
     assert (out / "a.npz").read_text() == "mine"
     assert "Wrote 2 files" in (said := capsys.readouterr().out)
-    assert "1 was there already" in said
+    assert "1 file already existed" in said
     assert run(folder, out, "--to", ".npz", "--overwrite") == 0
     assert same(out / "a.npz", flow)
 
@@ -176,13 +176,13 @@ def test_broken_files_do_not_stop_the_rest(
     assert len(lines) == 3
     assert lines[0].startswith(f"{folder / 'bad.flo'}: ")
     assert lines[1].startswith(f"{folder / 'far.npy'}: ")
-    assert lines[2] == "hamflow: 2 of 5 files could not be converted, see above."
+    assert lines[2] == "hamflow: 2 of 5 files could not be converted; the reasons are above."
     # What can be mended is mended, and nothing is done twice.
     (folder / "bad.flo").unlink()
     assert run(folder, out, "--to", ".png", "--clip-invalid") == 0
     assert np.isnan(hamflow.read_flow(out / "far.png")).all()
-    assert "4 pixels beyond" in (said := capsys.readouterr().out)
-    assert "3 were there already" in said
+    assert "4 pixels outside" in (said := capsys.readouterr().out)
+    assert "3 files already existed" in said
 
 
 def test_two_files_of_one_name(
@@ -215,10 +215,10 @@ def test_output_inside_the_input(folder: Path) -> None:
 
 def test_wrong_folders(tmp_path: Path, folder: Path, fails: Callable[..., str]) -> None:
     out = tmp_path / "out"
-    assert "--to and one of .flo, " in fails(folder, out)
+    assert "with --to: one of .flo, " in fails(folder, out)
     assert "--to must be one of" in fails(folder, out, "--to", ".xyz")
     assert "--from must be one of" in fails(folder, out, "--to", ".flo", "--from", "xyz")
-    assert "holds no flow files" in fails(folder, out, "--to", ".flo", "--from", ".flo5")
+    assert "contains no flow files" in fails(folder, out, "--to", ".flo", "--from", ".flo5")
     assert not out.exists()
     out.write_text("")
     assert "is a file" in fails(folder, out, "--to", ".flo")

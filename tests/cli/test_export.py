@@ -55,7 +55,7 @@ def test_int8(suffix: str, weights: Path, out: Path, capsys: pytest.CaptureFixtu
     assert main(["export", str(weights), "-o", str(file), "--int8"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
-    agreement = re.search(r"([\d.]+)% of the bits are those of the network", printed.out)
+    agreement = re.search(r"([\d.]+)% of the bits are the same", printed.out)
     assert agreement is not None
     assert 90 < float(agreement[1]) < 100
     if suffix == ".onnx":

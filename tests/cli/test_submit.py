@@ -41,8 +41,8 @@ def test_command(sintel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "run this without --passes to add the other one" in said
     assert run("sintel", sintel, "-o", out, *QUICK) == 0
     said = capsys.readouterr().out
-    assert f"3 files computed, 3 there already; all 6 are verified in {out}." in said
-    assert "Mean time of a pair: 0.00 s." in said
+    assert f"3 files computed, 3 computed before; all 6 are verified in {out}." in said
+    assert "Mean time per pair: 0.00 s." in said
     assert "sintel has 1104 test pairs, but this data set has 6" in said
     assert f"bundler {out / 'clean'} {out / 'final'} NAME.lzma" in said
     assert run("sintel", sintel, "-o", out, "--preset", "fast") == 1
@@ -94,7 +94,7 @@ def test_command_interrupted(
         (("--preset", "opencv-dis"), "There is no preset 'opencv-dis'"),
         (("--method", "fast"), "There is no method 'fast'"),
         (("--verify", "--scale", "2", "--overwrite"), "leave out --scale and --overwrite."),
-        (("--verify", "--method", ""), "--verify only reads; leave out --method."),
+        (("--verify", "--method", ""), "--verify only checks files; leave out --method."),
     ],
 )
 def test_command_with_wrong_options(
@@ -117,13 +117,13 @@ def test_command_verifies(sintel: Path, tmp_path: Path, capsys: pytest.CaptureFi
     before = {name: (tmp_path / name).stat().st_mtime_ns for name in files_in(tmp_path)}
     assert run("sintel", sintel, "-o", tmp_path, "--verify", "--passes", "clean") == 0
     said = capsys.readouterr().out
-    assert f"3 files verified in {tmp_path}; nothing is wrong." in said
+    assert f"3 files verified in {tmp_path}; there is no error." in said
     assert "sintel has 552 test pairs, but this data set has 3" in said
     assert before == {name: (tmp_path / name).stat().st_mtime_ns for name in files_in(tmp_path)}
     assert run("sintel", sintel, "-o", tmp_path, "--verify") == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert f"hamflow: {tmp_path}: is not ready for upload, with 3 missing (final/" in captured.err
+    assert f"hamflow: {tmp_path}: is not ready for upload: 3 missing (final/" in captured.err
     (tmp_path / "clean" / FLO[0]).write_bytes(b"PIEH")
     assert run("sintel", sintel, "-o", tmp_path, "--verify", "--passes", "clean") == 1
     assert f"1 damaged (clean/{FLO[0]}: " in capsys.readouterr().err

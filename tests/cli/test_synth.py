@@ -118,7 +118,7 @@ def test_continues(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     os.utime(kept, (1, 1))
     assert run(out, 3) == 0
     assert "Wrote 2 scenes of 64×48 pixels" in (said := capsys.readouterr().out)
-    assert "(1 were there already)" in said
+    assert "(1 existed before)" in said
     assert files(out) == files(written)
     assert kept.stat().st_mtime == 1
     assert run(out, 3) == 0
@@ -301,7 +301,7 @@ def test_interrupt_in_this_process(
     assert said.err == "hamflow: Interrupted.\n"
     monkeypatch.undo()
     assert run(tmp_path / "set", 3) == 0
-    assert "(1 were there already)" in capsys.readouterr().out
+    assert "(1 existed before)" in capsys.readouterr().out
 
 
 def ended(group: int) -> bool:

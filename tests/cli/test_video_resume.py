@@ -41,13 +41,13 @@ def test_continue_a_folder(
     assert run(folder, "-o", out, "--viz", viz) == 0
     assert firsts(calls) == ["im1", "im2", "im3", "im4"]
     assert calls.fresh == ["im1", "im3"]
-    assert "2 pairs done, 2 there already" in (printed := capsys.readouterr().out)
+    assert "2 pairs done, 2 done before" in (printed := capsys.readouterr().out)
     # The scale stays that of the very first pair.
     assert "--max-flow 1)" in printed
     assert (out / "im1.flo").read_bytes() == before
     # Nothing left to do; then something that got lost.
     assert run(folder, "-o", out, "--viz", viz) == 0
-    assert "0 pairs done, 4 there already: " in capsys.readouterr().out
+    assert "0 pairs done, 4 done before: " in capsys.readouterr().out
     (viz / "im2.png").unlink()
     assert run(folder, "-o", out, "--viz", viz) == 0
     assert firsts(calls)[4:] == ["im2"]
@@ -228,7 +228,7 @@ def test_existing_video(
 ) -> None:
     out = tmp_path / "out.mp4"
     out.write_text("mine")
-    assert "is there already; add --overwrite" in fails(folder, "-o", out)
+    assert "already exists; add --overwrite" in fails(folder, "-o", out)
     assert calls.pairs == []
     # It stays until the new one is complete, which may take two runs.
     interrupt_at(calls, "im2")
@@ -252,7 +252,7 @@ def test_nothing_half_written(
         raise FileError("viz: the disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hamflow.cli._video_store.write_image", full)
+        patch.setattr("hamflow.cli._outputs.write_image", full)
         assert "disk is full" in fails(folder, "-o", out, "--viz", viz)
     assert not out.exists()
     assert not viz.exists()

@@ -97,7 +97,7 @@ def test_options_of_other_modes(
 
 def test_wrong_viz(data: Path, out: Path, fails: Callable[..., str]) -> None:
     args = ("viz", data / "flow.flo", "-o", out / "a.png")
-    assert "needs --truth" in fails(*args, "--mode", "error")
+    assert "with --truth" in fails(*args, "--mode", "error")
     assert "max_flow must be" in fails(*args, "--max-flow", "0")
     assert "step must be" in fails(*args, "--mode", "arrows", "--step", "0")
     hamflow.write_flow(data / "small.flo", WRONG[:9])

@@ -186,14 +186,14 @@ def test_bounds(numbers: list[tuple[float, float]], count: int) -> None:
 def test_wrong_values() -> None:
     for a, b, words in (
         ([], [], "at least one pair"),
-        ([1], [1, 2], "of one length, not 1 and 2"),
+        ([1], [1, 2], "equal lengths, not 1 and 2"),
         ([1, math.nan], [1, 2], "a must be a list of finite numbers"),
         ([1, 2], [1, math.inf], "b must be a list of finite numbers"),
         ([[1]], [[1]], "a must be a list"),
     ):
         with pytest.raises(InputError, match=words):
             paired_bootstrap(a, b)
-    with pytest.raises(InputError, match="one for each of the 2 pairs"):
+    with pytest.raises(InputError, match="for each of the 2 pairs"):
         paired_bootstrap([1, 2], [1, 2], groups=["a"])
     with pytest.raises(InputError, match="resamples must be at least 1"):
         paired_bootstrap([1, 2], [1, 2], resamples=0)

@@ -55,15 +55,17 @@ def test_sentences() -> None:
     )
     (contrast,) = compare([base, better], clusters=True).contrasts
     assert contrast.sentence.startswith("new against base, too few to tell: epe_all differs ")
-    assert contrast.sentence.endswith(" There is only 1 group, which tells nothing of chance.")
+    assert contrast.sentence.endswith(
+        " There is only 1 group, which is not enough for an interval."
+    )
     few = evaluation("few", {"s/0": 5, "s/1": 5, "s/2": None})
     (contrast,) = compare([base, few]).contrasts
     assert contrast.sentence.startswith(
         "few against base, too few to tell: epe_all differs by +1 ("
     )
     assert contrast.sentence.endswith(
-        " Left out: 10 pairs that one of them failed on or lacks. There are only 2 pairs: the "
-        "interval is too narrow to be relied on."
+        " Left out: 10 pairs that one of them failed on or lacks. There are only 2 pairs, so "
+        "the interval is too narrow to be relied on."
     )
 
 
@@ -76,7 +78,7 @@ def test_clusters_are_scenes() -> None:
     assert contrast.difference is not None
     assert (contrast.difference.pairs, contrast.difference.units) == (48, 12)
     assert "only" not in contrast.sentence
-    with pytest.raises(InputError, match="not in groups"):
+    with pytest.raises(InputError, match="form no groups"):
         compare(
             [evaluation("a", errors_of("p", 1, 2)), evaluation("b", errors_of("p", 1, 2))],
             clusters=True,
@@ -108,9 +110,9 @@ def test_what_cannot_be_compared() -> None:
     one = evaluation("one", errors_of("p", 1, 2), dataset="sintel")
     with pytest.raises(InputError, match="at least two"):
         compare([one])
-    with pytest.raises(InputError, match="one is there twice"):
+    with pytest.raises(InputError, match="one is given twice"):
         compare([one, one])
-    with pytest.raises(InputError, match=r"no metric 'epe'; known are epe_all, "):
+    with pytest.raises(InputError, match=r"no metric 'epe'; choose one of epe_all, "):
         compare([one, evaluation("two", errors_of("p", 1))], "epe")
     final = evaluation("two", errors_of("p", 1), dataset="sintel", **{"pass": "final"})
     with pytest.raises(InputError, match=r"different data: pass was clean and final; compare"):

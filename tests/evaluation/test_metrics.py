@@ -185,7 +185,7 @@ def test_sums_are_of_64_bits() -> None:
 
 def test_unknown_flow() -> None:
     truth = row((1, 2), (3, 4), (NAN, NAN))
-    with pytest.raises(InputError, match=r"^flow is unknown \(NaN\) at 1 of the 2 .*; fill it"):
+    with pytest.raises(InputError, match=r"^flow is unknown \(NaN\) at 1 of the 2 .*; complete it"):
         epe_metrics(row((1, NAN), (0, 0), (0, 0)), truth)
     assert epe_metrics(row((1, 2), (3, 4), (NAN, np.inf)), truth).epe_all == 0
 

@@ -49,7 +49,7 @@ def test_pool_by_hand() -> None:
 
 
 def test_pool_nothing() -> None:
-    with pytest.raises(InputError, match=r"^metrics must hold"):
+    with pytest.raises(InputError, match=r"^metrics must contain"):
         pool([])
 
 

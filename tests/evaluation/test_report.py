@@ -217,8 +217,11 @@ def test_what_a_method_does_not_have(tmp_path: Path) -> None:
     page = report(tmp_path, Method("opencv-dis"), Pairs(NAMES[:2], 64, 80))
     assert not page.all("img", alt="Occlusion")
     assert not page.all("img", alt="Confidence")
-    said = "No occlusion: the method does not estimate it. "
-    assert page.words.count(said + "No confidence: the method does not estimate it.") == 2
+    said = [
+        f"There is no {what}, because the method does not estimate it."
+        for what in ("occlusion", "confidence")
+    ]
+    assert page.words.count(" ".join(said)) == 2
     assert not any(words.startswith("Sparsification") for words in page.words)
 
 
@@ -226,7 +229,7 @@ def test_occlusion_that_nobody_knows(tmp_path: Path) -> None:
     pairs = Pairs(NAMES[:2])
     pairs[:] = [replace(pair, occluded=None) for pair in pairs]  # type: ignore[arg-type]
     page = report(tmp_path, pairs=pairs)
-    assert page.words.count("No occlusion: the truth about it is not known.") == 2
+    assert page.words.count("There is no occlusion, because the true occlusion is not known.") == 2
     assert len(page.all("img", alt="Confidence")) == 2
     assert any("Occlusions are not known" in words for words in page.words)
 
@@ -263,14 +266,15 @@ def test_a_method_that_changes_its_mind(tmp_path: Path, found: Evaluation) -> No
             return replace(estimate, flow=estimate.flow * 3)
 
     page = report(tmp_path, Other(), found=found)
-    assert sum("do not show the flow that was measured" in words for words in page.words) == 5
+    assert sum("do not show the measured flow" in words for words in page.words) == 5
 
     def fail(_: Any) -> None:
         raise ValueError("not today")
 
     page = report(tmp_path, Stub(fail=fail), found=found)
     assert page.shown == []
-    assert page.words.count("No pictures: the method failed when run again (not today).") == 5
+    said = "There are no pictures, because the method failed when run again (not today)."
+    assert page.words.count(said) == 5
 
 
 def test_others(tmp_path: Path, found: Evaluation) -> None:
@@ -396,7 +400,7 @@ def test_wrong_arguments(tmp_path: Path, found: Evaluation) -> None:
     method: Any = Stub()
     with pytest.raises(InputError, match=r"^pictures must be 0 or more, but is -1\.$"):
         write_report(tmp_path / "a.html", found, PAIRS, method, pictures=-1)
-    with pytest.raises(InputError, match=r"of another data set: there is no pair 'clean/one'"):
+    with pytest.raises(InputError, match=r"The data set has no pair 'clean/one'"):
         write_report(tmp_path / "a.html", found, Pairs(["b"]), method)
     with pytest.raises(FileError, match="does not exist"):
         write_report(tmp_path / "no" / "a.html", found, PAIRS, method, pictures=0)

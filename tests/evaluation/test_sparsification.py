@@ -57,5 +57,5 @@ def test_no_error_at_all() -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(InputError, match="same shape"):
         sparsification(np.zeros((3, 4)), np.ones(3))
-    with pytest.raises(InputError, match="no pixel"):
+    with pytest.raises(InputError, match="NaN everywhere"):
         sparsification([np.nan], [1.0])

@@ -171,7 +171,7 @@ def test_no_archive_of_what_is_wrong(kitti: Path, tmp_path: Path) -> None:
     submit("kitti", kitti, tmp_path, stub())
     (tmp_path / "flow/000009_10.png").touch()
     message = message_of(lambda: submit("kitti", kitti, tmp_path, stub()), tmp_path)
-    assert "is not ready for upload, with 1 surplus (flow/000009_10.png); remove" in message
+    assert "is not ready for upload: 1 surplus (flow/000009_10.png); remove" in message
     assert not (tmp_path / "flow.zip").exists()
     (tmp_path / "flow/000009_10.png").unlink()
     assert submit("kitti", kitti, tmp_path, stub()).archive is not None
@@ -190,7 +190,7 @@ def test_archive_is_verified(kitti: Path, tmp_path: Path) -> None:
     path.unlink()
     assert faults() == "1 missing (flow.zip)"
     for names, words in (
-        (PNG[:1], "holds other files than these"),
+        (PNG[:1], "contains other files"),
         (PNG, f"another flow/{PNG[0]}"),
     ):
         with zipfile.ZipFile(path, "w") as archive:
@@ -207,7 +207,7 @@ def test_folder_in_the_place_of_the_archive(sintel: Path, kitti: Path, tmp_path:
     path.unlink()
     path.mkdir()
     message = message_of(lambda: submit("kitti", kitti, tmp_path / "kitti", stub()), path)
-    assert "is a folder, but the archive for the upload goes there; move it away." in message
+    assert "is a folder, but the archive for the upload needs this name; move it away." in message
     assert (
         "flow.zip: cannot be read" in verify_submission("kitti", kitti, tmp_path / "kitti").faults
     )
@@ -258,13 +258,15 @@ def test_method_that_fails(kitti: Path, tmp_path: Path, answer: Any, words: str)
 
 
 def test_wrong_options(sintel: Path, kitti: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no benchmark 'spring' to submit to; known are sintel"):
+    with pytest.raises(
+        InputError, match=r"no benchmark 'spring' to submit to; choose one of sintel"
+    ):
         submit("spring", sintel, tmp_path, stub())
     with pytest.raises(InputError, match=r"^kitti2015 has no passes"):
         submit("kitti", kitti, tmp_path, stub(), passes=["clean"])
     with pytest.raises(InputError, match=r"^passes must be clean or final, not 'albedo'\.$"):
         submit("sintel", sintel, tmp_path, stub(), passes=["albedo"])
-    with pytest.raises(InputError, match=r"^passes must be clean, final, or both\.$"):
+    with pytest.raises(InputError, match=r"^passes must be one or more of clean, final\.$"):
         submit("sintel", sintel, tmp_path, stub(), passes=[])
     assert files_in(tmp_path) == []
 

@@ -1,70 +1,82 @@
-"""What several commands show alike."""
+"""What several commands print in the same way."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from hamflow._types import CountProgress
 
 
-def say(sentence: str) -> None:
+def say(sentence: str, *, stderr: bool = False) -> None:
     """Print a sentence as it is, on one line."""
-    # Names of files need not be proper Unicode.
+    # The name of a file need not be valid Unicode.
     shown = sentence.encode(errors="replace").decode()
-    Console(soft_wrap=True, markup=False).print(shown, highlight=False)
+    Console(stderr=stderr, soft_wrap=True, markup=False).print(shown, highlight=False)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number and what is counted, such as "1 pair" or "2 pairs"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def cell(value: float | None, form: str) -> str:
-    """Return a figure as it is shown, or a dash for what is not known."""
-    unit = "°" if form.endswith("°") else ""
-    return "–" if value is None else format(value, form.removesuffix("°")) + unit
+    """Return a number for a table, or a dash if it is not known."""
+    return "–" if value is None else format(value, form)
 
 
 @contextmanager
-def pair_progress(console: Console) -> Iterator[CountProgress]:
-    """Show a bar over pairs on a terminal; yields what to tell it.
+def progress_bar(
+    console: Console, title: str = "", *, counted: bool = True
+) -> Iterator[Callable[[str, float, float | None], None]]:
+    """Show a progress bar while the block runs, if the console is a terminal.
 
-    Meanwhile SIGTERM ends the work as Ctrl-C does.
+    Yields a function that moves the bar: it takes a description, how much is done, and of how much
+    (None if that is not known). With `counted`, the bar shows these numbers and the remaining time,
+    otherwise the elapsed time.
     """
-    columns = (
+    times = (MofNCompleteColumn(), TimeRemainingColumn()) if counted else (TimeElapsedColumn(),)
+    with Progress(
         TextColumn("{task.description:36}"),
         BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeRemainingColumn(),
-    )
-    quiet = not console.is_terminal
-    with (
-        terminable(),
-        Progress(*columns, console=console, transient=True, disable=quiet) as bar,
-    ):
-        task = bar.add_task("", total=1)
+        *times,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        speed_estimate_period=600,  # a single pair may take minutes
+    ) as bar:
+        task = bar.add_task(title, total=None)
         started = False
 
-        def progress(name: str, done: int, total: int) -> None:
+        def show(description: str, done: float, total: float | None) -> None:
             nonlocal started
             if not started:
-                # Pairs of an earlier run say nothing of how long the rest takes.
-                bar.reset(task, completed=done, total=total)
+                # What an earlier run has done says nothing about the time that the rest takes.
+                bar.reset(task, completed=int(done), total=total)
                 started = True
-            bar.update(task, description=name, completed=done, total=total)
+            bar.update(task, description=description, completed=done, total=total)
 
-        yield progress
+        yield show
 
 
 @contextmanager
 def says_how_to_continue(place: Path, overwrite: bool) -> Iterator[None]:
-    """When the user interrupts the block, say that what is done is kept, and how to continue."""
+    """If the user interrupts the block, say that finished work is kept, and how to continue."""
     try:
         yield
     except KeyboardInterrupt:
-        say(f"Stopped early; what is done is kept in {place}, and {continuing(overwrite)}.")
+        say(f"Stopped early; finished work is kept in {place}, and {continuing(overwrite)}.")
         raise
 
 
@@ -74,27 +86,5 @@ def continuing(overwrite: bool) -> str:
 
 
 def named(progress: CountProgress, title: str) -> CountProgress:
-    """Put a title before the names of the pairs."""
+    """Put a title before the descriptions that a progress bar shows."""
     return lambda name, done, total: progress(f"{title} {name}", done, total)
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does.
-
-    Ctrl-C itself stays as it is: a shell that starts a command in the background of a script has it
-    ignore Ctrl-C, which is then meant for other commands. SIGTERM ends it all the same.
-    """
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        # None: not set by Python, so not to be had back.
-        signal.signal(signal.SIGTERM, before if before is not None else signal.SIG_DFL)

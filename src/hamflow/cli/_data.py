@@ -1,49 +1,53 @@
-"""Data sets as commands name them."""
+"""The arguments with which commands choose a data set and its pairs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import tyro
 
 from hamflow.datasets import PairDataset, open_dataset
-from hamflow.datasets.registry import dataset_options
+from hamflow.datasets.registry import DatasetName, dataset_options
 from hamflow.errors import InputError
 from hamflow.evaluation.runner import Pair
 
 _SHARE = re.compile(r"0?\.\d+|1(\.0*)?")
+_NO_HINT = tyro.conf.arg(help_behavior_hint="")
+
+DATASETS = ", ".join(get_args(DatasetName))
+"""The names of all data sets, for help texts."""
 
 
 @dataclass(frozen=True)
 class DataOptions:
-    """Which pairs of the data set.
+    """Which pairs of the data set to use.
 
     Parameters
     ----------
     pass_
-        Pass of the renderer, for Sintel and FlyingThings3D: clean or final.
+        Rendering pass, if the data set has several: clean or final.
     split
-        Part of the data set, where it has several; by default the one for training, whose flow is
+        Part of the data set, if it has several. By default the part for training, whose flow is
         known.
     subset
         A share of the pairs such as 0.4, evenly sampled; or names of pairs or groups (scenes).
     disjoint_from
-        Leave out the pairs of this evenly sampled share, which were learned from; the share of
-        --subset is then sampled from the others. The paper has 0.2 here and 0.4 there.
+        Leave out the pairs of this evenly sampled share, because they were used for training; the
+        share of the option subset is sampled from the others. The paper uses 0.2, and 0.4 there.
     count
-        How many scenes to render, for synthetic.
+        For synthetic: how many scenes to render.
     seed
-        Of these scenes.
+        For synthetic: each number gives other scenes.
     """
 
-    pass_: Annotated[str | None, tyro.conf.arg(name="pass")] = None
-    split: str | None = None
-    subset: tuple[str, ...] = ()
-    disjoint_from: float | None = None
+    pass_: Annotated[str | None, tyro.conf.arg(name="pass"), _NO_HINT] = None
+    split: Annotated[str | None, _NO_HINT] = None
+    subset: Annotated[tuple[str, ...], _NO_HINT] = ()
+    disjoint_from: Annotated[float | None, _NO_HINT] = None
     count: int = 50
     seed: int = 1
 
@@ -51,7 +55,7 @@ class DataOptions:
 def open_pairs(
     dataset: str, root: Path | None, options: DataOptions
 ) -> tuple[Sequence[Pair], dict[str, Any]]:
-    """Return the pairs of a data set, and what describes the choice, ready for JSON.
+    """Return the pairs of a data set, and a description of the choice for JSON.
 
     Raises
     ------
@@ -62,7 +66,9 @@ def open_pairs(
         return _synthetic(root, options)
     given = {"pass_": options.pass_, "split": options.split}
     chosen = {name: value for name, value in given.items() if value is not None}
-    _check_flags(dataset, chosen)
+    for name in chosen:
+        if name not in dataset_options(dataset):
+            raise InputError(f"The data set {dataset} has no --{name.rstrip('_')}; leave it out.")
     pairs = open_dataset(dataset, root, **chosen)
     assert isinstance(pairs, PairDataset)
     described: dict[str, Any] = {"dataset": dataset}
@@ -70,7 +76,7 @@ def open_pairs(
     share = _share(options.subset, pairs)
     if options.disjoint_from is not None:
         if share is None:
-            raise InputError("--disjoint-from needs a share as --subset, such as 0.4.")
+            raise InputError("--disjoint-from needs --subset with a share, such as 0.4.")
         pairs = pairs.evenly(share, disjoint_from=pairs.evenly(options.disjoint_from))
         described["disjoint_from"] = options.disjoint_from
     elif share is not None:
@@ -85,16 +91,8 @@ def open_pairs(
     return pairs, described
 
 
-def _check_flags(dataset: str, chosen: Mapping[str, str]) -> None:
-    """Refuse what a data set does not have, in the words of the command line."""
-    known = dataset_options(dataset)
-    for name in chosen:
-        if name not in known:
-            raise InputError(f"The data set {dataset} has no --{name.rstrip('_')}; leave it out.")
-
-
 def data_label(description: dict[str, Any]) -> str:
-    """Return a short name of a described data set, fit for a file."""
+    """Return a short name of the data set that `open_pairs` described, suitable for a file."""
     return "-".join(str(description[k]) for k in ("dataset", "pass", "split") if k in description)
 
 
@@ -102,9 +100,11 @@ def _synthetic(root: Path | None, options: DataOptions) -> tuple[Sequence[Pair],
     for name in ("pass_", "split", "disjoint_from"):
         if getattr(options, name) is not None:
             flag = "--" + name.rstrip("_").replace("_", "-")
-            raise InputError(f"{flag} is not for synthetic scenes, which are rendered on demand.")
+            raise InputError(f"{flag} is not possible with synthetic scenes; leave it out.")
     if options.subset:
-        raise InputError("--subset is not for synthetic scenes; choose how many by --count.")
+        raise InputError(
+            "--subset is not possible with synthetic scenes; give their number with --count."
+        )
     if options.count < 1:
         raise InputError(f"--count must be at least 1, but is {options.count}.")
     pairs = open_dataset("synthetic", root, size=options.count, seed=options.seed)
@@ -117,9 +117,9 @@ def _synthetic(root: Path | None, options: DataOptions) -> tuple[Sequence[Pair],
 
 
 def _share(subset: Sequence[str], pairs: PairDataset) -> float | None:
-    """Return the share that a subset is; None if it is names.
+    """Return the share that ``--subset`` gives, or None if it gives names.
 
-    Names count first: scenes of Spring and pairs of KITTI are numbers.
+    Names take precedence, because scenes of Spring and pairs of KITTI are named by numbers.
     """
     if len(subset) != 1 or _SHARE.fullmatch(subset[0]) is None:
         return None

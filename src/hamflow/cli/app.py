@@ -1,48 +1,37 @@
-"""The commands by name: which there are, and how the one that was asked for is started.
+"""The table of commands, and how the one that the user asks for is started.
 
-A table of names instead of imported functions, so that a command loads its own module and nothing
-of the others, and ``hamflow --help`` none of them.
+The table holds names instead of imported functions: a command loads its own module and no other,
+and ``hamflow --help`` loads none.
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the command line.
+    """A command."""
 
-    Attributes
-    ----------
-    name : str
-        What the user types; of several words for a command below another.
-    group : str
-        The heading that it is listed under. Commands of one group stand together.
-    summary : str
-        What it does, in one line.
-    target : str
-        The function that does it, as ``module:function``. Its arguments are those of the command.
-    prepared : bool
-        Whether the target is first called with the words of the command line, and returns that
-        function: for a command that takes its defaults from a file that these words name.
-    """
-
-    name: str
-    group: str
+    name: str  # what the user types, possibly several words, as in "bench kernels"
+    group: str  # the heading in the list of commands
     summary: str
-    target: str
+    target: str  # the function, as "module:function"; its parameters are the command's arguments
+    # Whether the target makes that function when it is called with the words of the command line:
+    # for a command whose defaults come from a file that is named there.
     prepared: bool = False
 
     def load(self, words: Sequence[str]) -> Callable[..., Any]:
-        """Import the function; `words` are those of the command line after the name."""
+        """Import the function; `words` is the command line after the name of the command."""
         module, _, function = self.target.partition(":")
         found: Callable[..., Any] = getattr(import_module(module), function)
         return found(words) if self.prepared else found
@@ -56,23 +45,23 @@ def grouped(group: str, *rows: tuple[str, str, str]) -> tuple[Command, ...]:
 COMMANDS = (
     *grouped(
         "Estimate",
-        ("pair", "the flow between two images", "hamflow.cli.pair:pair"),
-        ("video", "the flow of a video or of numbered frames", "hamflow.cli.video:video"),
-        ("demo", "the flow of a rendered scene, beside the truth", "hamflow.cli.demo:demo"),
+        ("pair", "compute the flow between two images", "hamflow.cli.pair:pair"),
+        ("video", "compute the flow of a video or a folder of frames", "hamflow.cli.video:video"),
+        ("demo", "try it on a rendered scene with known flow", "hamflow.cli.demo:demo"),
     ),
     *grouped(
-        "Look and convert",
-        ("viz", "draw a flow in colors, or its error", "hamflow.cli.viz:viz"),
+        "Visualize and convert",
+        ("viz", "draw a flow as colors or arrows, or its error", "hamflow.cli.viz:viz"),
         ("warp", "warp the second image to the first", "hamflow.cli.warp:warp_image"),
         ("convert", "change the format of flow files", "hamflow.cli.convert:convert"),
     ),
     *grouped(
         "Evaluate",
-        ("evaluate", "measure a method on known flow", "hamflow.cli.evaluate:evaluate_command"),
-        ("compare", "set evaluations side by side", "hamflow.cli.compare:compare_command"),
-        ("submit", "make the files for a benchmark's server", "hamflow.cli.submit:submit"),
+        ("evaluate", "measure the errors of a method", "hamflow.cli.evaluate:evaluate_command"),
+        ("compare", "compare the errors of several methods", "hamflow.cli.compare:compare_command"),
+        ("submit", "write the files that a benchmark server takes", "hamflow.cli.submit:submit"),
     ),
-    Command("train", "Train", "learn descriptors", "hamflow.cli.train:train_command", True),
+    Command("train", "Train", "train descriptors", "hamflow.cli.train:train_command", True),
     *grouped(
         "Train",
         ("synth", "render scenes with known flow", "hamflow.cli.synth:synth"),
@@ -80,7 +69,11 @@ COMMANDS = (
     ),
     *grouped(
         "About",
-        ("doctor", "show what this installation can do", "hamflow.cli.doctor:doctor"),
+        (
+            "doctor",
+            "show what is installed and what this machine can do",
+            "hamflow.cli.doctor:doctor",
+        ),
     ),
 )
 
@@ -88,37 +81,32 @@ COMMANDS = (
 def run(commands: Sequence[Command], words: Sequence[str], prog: str, description: str) -> None:
     """Run the command that `words` begin with, or print the list of commands.
 
-    Parameters
-    ----------
-    commands : sequence of Command
-        Those that there are.
-    words : sequence of str
-        The command line, without the name of the program.
-    prog : str
-        The name of the program.
-    description : str
-        What the list of commands begins with.
-
-    Raises
-    ------
-    SystemExit
-        With 0 after a help page, with 2 if the words are not a command and its arguments.
+    `prog` is the name of the program, and `description` the first paragraph of that list. Raises a
+    SystemExit with 0 after a help page, and with 2 if the words are not a command.
     """
     for command in commands:
         name = command.name.split()
         if list(words[: len(name)]) == name:
             _start(command, words[len(name) :], f"{prog} {command.name}")
             return
-    # The beginning of some names, as in `bench` for `bench kernels`.
+    # The words may be the first part of longer names, such as `bench` of `bench kernels`.
     before = 0
-    while _below(commands, words[: before + 1]) and before < len(words):
+    while before < len(words) and _below(commands, words[: before + 1]):
         before += 1
     listed, rest = _below(commands, words[:before]), words[before:]
     here = " ".join([prog, *words[:before]])
     if rest and rest[0] in ("-h", "--help"):
         print(help_page(listed, here, "" if before else description))
         raise SystemExit(0)
-    print(_complaint(listed, rest, before, here), file=sys.stderr)
+    names = list(dict.fromkeys(command.name.split()[before] for command in listed))
+    wrong = "No command is given."
+    if rest:
+        near = difflib.get_close_matches(rest[0], names, 1)
+        wrong = f"There is no command {rest[0]!r}{f'; did you mean {near[0]!r}?' if near else '.'}"
+    print(
+        f"{here}: {wrong} Choose one of {', '.join(names)}; {here} --help describes them.",
+        file=sys.stderr,
+    )
     raise SystemExit(2)
 
 
@@ -135,23 +123,42 @@ def help_page(commands: Sequence[Command], prog: str, description: str) -> str:
 
 def _start(command: Command, words: Sequence[str], prog: str) -> None:
     function = command.load(words)
-    import tyro  # noqa: PLC0415  (not for the list of commands)
+    import tyro  # noqa: PLC0415  (the list of commands does not need it)
 
-    tyro.cli(function, args=words, prog=prog, config=(tyro.conf.FlagCreatePairsOff,))
+    @wraps(function)
+    def shown(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
+
+    hint = tyro.conf.arg(help_behavior_hint=_default_hint)
+    hints = get_type_hints(function, include_extras=True)
+    shown.__annotations__ = {name: Annotated[kind, hint] for name, kind in hints.items()}
+    shown.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    shown.__doc__ = _filled(function.__doc__ or "")
+    del shown.__wrapped__  # otherwise tyro looks at the original function
+    config: tuple[Any, ...] = (tyro.conf.FlagCreatePairsOff,)
+    if not command.prepared:  # defaults that come from a file may have to be set to None again
+        config += (tyro.conf.DisallowNone,)
+    tyro.cli(shown, args=words, prog=prog, config=config)
+
+
+def _filled(docstring: str) -> str:
+    """Join the lines of each paragraph, because tyro would keep some of the line breaks."""
+    lines = [""]
+    for line in docstring.splitlines():
+        last = lines[-1]
+        aligned = len(line) - len(line.lstrip()) == len(last) - len(last.lstrip())
+        if aligned and line.strip() and last.strip() and "---" not in line + last:
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+    return "\n".join(lines[1:])
+
+
+def _default_hint(default: str) -> str:
+    """Return the default of an option for the help page, if it tells the user something."""
+    return "" if default in ("", "None", "False") else f"(default: {default})"
 
 
 def _below(commands: Sequence[Command], words: Sequence[str]) -> list[Command]:
     """Return the commands whose names begin with these words."""
     return [c for c in commands if c.name.split()[: len(words)] == list(words)]
-
-
-def _complaint(commands: Sequence[Command], rest: Sequence[str], before: int, prog: str) -> str:
-    names = list(dict.fromkeys(command.name.split()[before] for command in commands))
-    if not rest:
-        wrong = "Which command?"
-    else:
-        near = difflib.get_close_matches(rest[0], names, 1)
-        wrong = f"There is no command {rest[0]!r}" + (
-            f"; did you mean {near[0]!r}?" if near else "."
-        )
-    return f"{prog}: {wrong} Choose one of {', '.join(names)}; {prog} --help tells what they do."

@@ -1,10 +1,11 @@
-"""``hamflow compare``: methods side by side, on the same pairs."""
+"""``hamflow compare``: the errors of several methods on the same pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +15,11 @@ from rich.table import Table
 
 from hamflow._resume import LOG
 from hamflow._runtime import machine
-from hamflow.cli._console import cell, named, pair_progress, say, says_how_to_continue
+from hamflow.cli._console import cell, named, progress_bar, say, says_how_to_continue
 from hamflow.cli._data import DataOptions, open_pairs
 from hamflow.cli._options import check_targets
 from hamflow.cli.evaluate import report_writer
+from hamflow.config import PRESETS
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.comparison import (
     METRICS,
@@ -26,7 +28,7 @@ from hamflow.evaluation.comparison import (
     compare,
     read_evaluation,
 )
-from hamflow.evaluation.methods import Method, MethodConfig, method_names
+from hamflow.evaluation.methods import JOINT, LOCAL, Method, MethodConfig, method_names
 from hamflow.evaluation.records import Evaluation, write_csv, write_json
 from hamflow.evaluation.runner import Pair, evaluate, pair_names
 from hamflow.io._atomic import check_writable, make_folder
@@ -34,7 +36,7 @@ from hamflow.io._atomic import check_writable, make_folder
 TABLE, REPORT = "compare.csv", "compare.json"
 """Files in the folder of a comparison."""
 
-# Rows of the table: heading, key, format.
+# Rows of the printed table: heading, key, format.
 _FIGURES: tuple[tuple[str, str, str], ...] = (
     ("EPE all, all pixels together", "epe_all", ".3f"),
     ("EPE all, mean over pairs", "image_mean_epe_all", ".3f"),
@@ -48,17 +50,25 @@ _FIGURES: tuple[tuple[str, str, str], ...] = (
 )
 _SCALE = ("scale", "scale", "d")
 _PAIRS = DataOptions()
+_METHODS = tyro.conf.arg(
+    metavar="METHOD METHOD ...",
+    help=f"Presets ({', '.join(PRESETS)}), TOML files that change one, {', '.join(LOCAL + JOINT)}, "
+    "or methods of OpenCV such as opencv-dis (extra 'peers'). A colon and a descriptor behind a "
+    "name use that descriptor, such as crf-q:context or wta-qq:my.safetensors. Folders of 'hamflow "
+    "evaluate' can be compared without data.",
+)
+_METRIC = tyro.conf.arg(
+    metavar="METRIC", help=f"What to compare; lower is better. One of {', '.join(METRICS)}."
+)
 
 
 def compare_command(
-    methods: Annotated[
-        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="METHOD METHOD ...")
-    ],
+    methods: Annotated[tyro.conf.Positional[tuple[str, ...]], _METHODS],
     *,
     data: Annotated[tuple[str, ...], tyro.conf.arg(metavar="DATASET ROOT")] = (),
     pairs: tyro.conf.OmitArgPrefixes[DataOptions] = _PAIRS,
     scale: int = 1,
-    metric: str = "epe_all",
+    metric: Annotated[str, _METRIC] = "epe_all",
     clusters: bool = False,
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
     overwrite: bool = False,
@@ -67,66 +77,60 @@ def compare_command(
 ) -> None:
     """Compare two or more methods on the same pairs with known flow.
 
-    Each of the others is held against the first: by how much the metric differs in the mean over
-    the pairs, by which factor in the geometric mean, in which 95 % interval these lie if the pairs
-    are taken for a random sample (bootstrap, 10000 resamples), and on how many pairs the other
-    wins. Only pairs on which both succeeded count. A method is called better or worse if the
-    interval of the difference does not hold zero.
+    Each method is compared with the first: the mean difference of the metric, the geometric mean of
+    the ratio, their 95 % confidence intervals (bootstrap over the pairs, 10000 resamples), and on
+    how many pairs each method is better. Only pairs on which both methods succeeded are used. A
+    method is called better or worse if the interval of the difference does not contain zero.
 
     Example: hamflow compare balanced fast opencv-dis --data sintel ROOT --subset 0.1
 
     Parameters
     ----------
-    methods
-        Presets, TOML files that change one, wta-ff, wta-fq, wta-qq, crf-f, crf-q, or OpenCV's such
-        as opencv-dis (extra 'peers'); with a colon and a descriptor to take another one, such as
-        crf-q:context or wta-qq:my.safetensors. Or folders of 'hamflow evaluate', which need no
-        data.
     data
         Name and folder of the data set, as for 'hamflow evaluate'.
     pairs
-        Which pairs.
+        Which pairs to use.
     scale
         Reduce the frames by this whole factor first. Errors stay in pixels of full resolution.
-    metric
-        What is compared, the less the better: epe_all, epe_noc, epe_occ, fl_all, outlier_1px,
-        outlier_3px, angular_all, ause, seconds, or another column of pairs.csv.
     clusters
-        Draw whole groups (scenes) instead of pairs, because the pairs of a scene resemble each
-        other; intervals become wider, as they should.
+        Resample whole groups (scenes) instead of pairs. The pairs of a scene resemble each other,
+        so this gives wider, more honest intervals.
     output
-        Folder for compare.csv (a line for each pair), compare.json, and the evaluations, each in a
-        folder of its own that can be compared again.
+        Folder for compare.csv (a line for each pair), compare.json, and a folder for each
+        evaluation, which can be compared again. An interrupted comparison is continued.
     overwrite
-        Evaluate anew what is in that folder; without it, an interrupted comparison is continued.
+        Start again: repeat the evaluations in that folder.
     json
-        Where to write everything as JSON, besides that folder.
+        Where to write all results as JSON.
     html
-        Where to write a report of the first method as one page, the others beside it; needs the
-        extra 'report'.
+        Where to write a report on the first method as one HTML page, with the others for
+        comparison; needs the extra 'report'.
     """
     _check_options(methods, metric, output, overwrite=overwrite)
     write_report = None if html is None else report_writer()
     sources = {text: _source(text, scale) for text in methods}
     chosen = {text: source for text, source in sources.items() if isinstance(source, Method)}
     if html is not None and methods[0] not in chosen:
-        raise InputError("--html runs the first method again for pictures: name it, not a folder.")
+        raise InputError(
+            "--html runs the first method again to draw pictures; name a method, not a folder."
+        )
     opened: tuple[Sequence[Pair], dict[str, Any]] = ((), {})
     if chosen:
         opened = open_pairs(*_dataset(data, next(iter(chosen))), pairs)
         if clusters:
             check_groups(pair_names(opened[0]))
     elif data or pairs != _PAIRS or scale != 1:
-        raise InputError("Folders are compared as they are; leave out --data, --scale and so on.")
+        raise InputError(
+            "Folders are compared as they are; leave out --data, --scale and the choice of pairs."
+        )
     logs = _prepared(methods, chosen, output, data, {"--json": json, "--html": html})
     console = Console(markup=False)
-    told = nullcontext() if output is None else says_how_to_continue(output, overwrite)
-    with told:
+    with nullcontext() if output is None else says_how_to_continue(output, overwrite):
         found = _evaluated(sources, opened, logs, overwrite, console)
     result = compare(found, metric, clusters=clusters)
     written = _write(result, output, json)
     if write_report is not None and html is not None:
-        with pair_progress(console) as progress:
+        with progress_bar(console) as progress:
             write_report(
                 html, found[0], opened[0], chosen[methods[0]], others=found[1:], progress=progress
             )
@@ -145,7 +149,7 @@ def _prepared(
     data: Sequence[str],
     targets: Mapping[str, Path | None],
 ) -> dict[str, Path]:
-    """Check all that is to be written, make the folders, and return the logs."""
+    """Check all files that will be written, make the folders, and return the logs."""
     logs: dict[str, Path] = {}
     own: list[Path] = []
     if output is not None:
@@ -169,14 +173,14 @@ def _evaluated(
     overwrite: bool,
     console: Console,
 ) -> list[Evaluation]:
-    """Return the evaluations that were there, and those that are made now."""
+    """Run the methods that are not evaluated yet, and return all evaluations."""
     labels = _labels(sources)
     found = []
     for text, source in sources.items():
         if isinstance(source, Evaluation):
             found.append(replace(source, label=labels[text]))
             continue
-        with pair_progress(console) as progress:
+        with progress_bar(console) as progress:
             one = evaluate(
                 opened[0],
                 source,
@@ -194,7 +198,7 @@ def _check_options(
 ) -> None:
     if len(methods) < 2:
         raise InputError("Name at least two methods to compare.")
-    # A folder may be written in several ways, and a model may be left out after its colon.
+    # "folder/" is the same as "folder", and "method:" the same as "method".
     plain = [text.rstrip("/:") for text in methods]
     for text in plain:
         if plain.count(text) > 1:
@@ -202,18 +206,20 @@ def _check_options(
     if metric not in METRICS:
         raise InputError(f"--metric must be one of {', '.join(METRICS)}; not {metric!r}.")
     if overwrite and output is None:
-        raise InputError("--overwrite needs the folder to begin anew; name it by --output.")
+        raise InputError("--overwrite needs a folder; name it with --output.")
 
 
 def _source(text: str, scale: int) -> Method | Evaluation:
-    """Return the method that a word names, or the evaluation that a folder holds."""
+    """Return the method of this name, or the evaluation in this folder."""
     folder = Path(text)
-    # A folder that is called as a method is meant only with a path.
+    # For a folder with the name of a method, the user has to write a path such as ./fast.
     if text not in method_names() and folder.is_dir():
         if not (folder / LOG).is_file():
-            raise FileError(f"{folder}: has no {LOG}; name the folder of an evaluation.")
+            raise FileError(
+                f"{folder}: contains no {LOG}; name a folder that 'hamflow evaluate' made."
+            )
         return read_evaluation(folder / LOG, text)
-    # C:\... on Windows is no model.
+    # The first colon of C:\... on Windows does not separate a descriptor.
     drive = text[:2] if text[1:2] == ":" else ""
     name, _, model = text[len(drive) :].partition(":")
     return Method(MethodConfig(drive + name, model=model or None, scale=scale))
@@ -222,8 +228,8 @@ def _source(text: str, scale: int) -> Method | Evaluation:
 def _dataset(data: Sequence[str], method: str) -> tuple[str, Path | None]:
     if not data:
         raise InputError(
-            f"{method} needs pairs to run on; name them by --data DATASET ROOT, or compare folders "
-            "of 'hamflow evaluate'."
+            f"{method} needs pairs to run on; name a data set with --data DATASET ROOT, or compare "
+            "folders of 'hamflow evaluate'."
         )
     if len(data) > 2:
         raise InputError(
@@ -234,7 +240,7 @@ def _dataset(data: Sequence[str], method: str) -> tuple[str, Path | None]:
 
 
 def _labels(sources: Mapping[str, Method | Evaluation]) -> dict[str, str]:
-    """Return what to call each: as the user did, folders without their path if that is enough."""
+    """Return the label of each method: the user's word, for a folder if possible only its name."""
     short = {
         text: (Path(text).name or text) if isinstance(source, Evaluation) else text
         for text, source in sources.items()
@@ -244,19 +250,16 @@ def _labels(sources: Mapping[str, Method | Evaluation]) -> dict[str, str]:
 
 
 def _folders(methods: dict[str, Method]) -> dict[str, str]:
-    """Return a folder name for each method, always the same for the same command."""
+    """Return a different folder name for each method, the same ones whenever a command is run."""
     names: dict[str, str] = {}
     for text, method in methods.items():
-        number, name = 1, method.label
-        while name in names.values():
-            number += 1
-            name = f"{method.label}-{number}"
-        names[text] = name
+        numbered = (f"{method.label}-{number}" for number in count(2))
+        names[text] = next(n for n in chain([method.label], numbered) if n not in names.values())
     return names
 
 
 def _write(result: Comparison, output: Path | None, json: Path | None) -> list[Path]:
-    """Write the files that were asked for, and return which."""
+    """Write the files that the user asked for, and return their paths."""
     files = [] if json is None else [json]
     if output is not None:
         write_csv(output / TABLE, result.rows)
@@ -267,7 +270,7 @@ def _write(result: Comparison, output: Path | None, json: Path | None) -> list[P
 
 
 def _table(result: Comparison) -> Table:
-    """Return a column for each method: its figures, and what sets it apart from the first."""
+    """Return a table with a column for each method, and how it differs from the first method."""
     table = Table("")
     summaries = []
     for one in result.evaluations:
@@ -277,39 +280,34 @@ def _table(result: Comparison) -> Table:
     for title, key, form in (*_FIGURES, *(() if alike else (_SCALE,))):
         table.add_row(title, *(cell(row.get(key), form) for row in summaries))
     table.add_section()
-    drawn = "groups" if result.clusters else "pairs"
+    interval = f"95 % interval over {'groups' if result.clusters else 'pairs'}"
     rows = [contrast.as_row() for contrast in result.contrasts]
-    table.add_row(f"{result.metric} minus the first's", "", *_each(rows, "mean", "+.4g"))
-    table.add_row(f"95 % interval over {drawn}", "", *_intervals(rows, "low", "high", "+.4g"))
-    table.add_row("geometric mean of the ratios", "", *_each(rows, "ratio", ".4g"))
-    table.add_row(
-        f"95 % interval over {drawn}", "", *_intervals(rows, "ratio_low", "ratio_high", ".4g")
-    )
-    table.add_row(
-        "wins / losses / ties",
-        "",
-        *("{wins} / {losses} / {ties}".format(**row) if row["pairs"] else "–" for row in rows),
-    )
-    table.add_row("verdict", "", *(row.get("verdict", "–") for row in rows))
+    for title, texts in (
+        (f"{result.metric}, difference to the first", [cell(r.get("mean"), "+.4g") for r in rows]),
+        (interval, [_interval(row, "low", "high", "+.4g") for row in rows]),
+        ("geometric mean of the ratios", [cell(row.get("ratio"), ".4g") for row in rows]),
+        (interval, [_interval(row, "ratio_low", "ratio_high", ".4g") for row in rows]),
+        ("wins / losses / ties", [_wins(row) for row in rows]),
+        ("verdict", [row.get("verdict", "–") for row in rows]),
+    ):
+        table.add_row(title, "", *texts)
     return table
 
 
-def _each(rows: Sequence[dict[str, Any]], key: str, form: str) -> list[str]:
-    return [cell(row.get(key), form) for row in rows]
+def _interval(row: dict[str, Any], low: str, high: str, form: str) -> str:
+    return "–" if row.get(low) is None else f"{row[low]:{form}} to {row[high]:{form}}"
 
 
-def _intervals(rows: Sequence[dict[str, Any]], low: str, high: str, form: str) -> list[str]:
-    ends = zip(_each(rows, low, form), _each(rows, high, form), strict=True)
-    return ["–" if start == "–" else f"{start} to {end}" for start, end in ends]
+def _wins(row: dict[str, Any]) -> str:
+    return "{wins} / {losses} / {ties}".format(**row) if row["pairs"] else "–"
 
 
 def _cautions(result: Comparison) -> list[str]:
-    """Return what to keep in mind with the table."""
+    """Return sentences about limits of the table."""
     said = []
-    pairs = {frozenset(record.pair for record in one.done) for one in result.evaluations}
-    if len(pairs) > 1:
-        said.append("The figures above are of the pairs that each method has, which differ.")
+    if len({frozenset(record.pair for record in one.done) for one in result.evaluations}) > 1:
+        said.append(
+            "The methods succeeded on different pairs, so their columns cover different pairs."
+        )
     note = result.evaluations[0].occlusion_note()
-    if note is not None:
-        said.append(note)
-    return said
+    return said if note is None else [*said, note]

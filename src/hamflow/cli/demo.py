@@ -1,14 +1,12 @@
-"""``hamflow demo``: the main job on a scene that the package renders itself."""
+"""``hamflow demo``: the flow of a scene that Hamflow renders itself."""
 
 from __future__ import annotations
 
 import time
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import tyro
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from rich.console import Console
@@ -16,6 +14,9 @@ from rich.table import Table
 
 from hamflow import crf
 from hamflow._runtime import get_isa, get_num_threads
+from hamflow.cli._console import say
+from hamflow.cli._options import OutputFolder
+from hamflow.cli._outputs import gray
 from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.descriptors import pair_bits
 from hamflow.estimator import Estimator
@@ -28,19 +29,16 @@ from hamflow.visualize import add_wheel, error_map
 from hamflow.window import Window
 
 
-def demo(
-    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("out"), seed: int = 0
-) -> None:
+def demo(output: OutputFolder = Path("out"), seed: int = 0) -> None:
     """Render a scene with known motion, estimate its flow, and show how good the result is.
 
     Parameters
     ----------
     output
-        Folder for the two frames, the flow (.flo) and a picture.
+        Folder for the two frames, the flow (.flo), and a picture of everything.
     seed
-        Another number, another scene.
+        Each number gives another scene.
     """
-    console = Console(soft_wrap=True, markup=False)
     make_folder(output)
     scene = demo_scene(seed=seed)
     height, width = scene.flow.shape[:2]
@@ -57,24 +55,23 @@ def demo(
     estimated = time.perf_counter()
 
     entries = height * width * window.du * window.dv
-    console.print(
+    say(
         f"Rendered two {width}×{height} frames with motion up to "
         f"{np.linalg.norm(scene.flow, axis=2).max():.1f} px.\n"
         f"64-bit descriptors in {described - start:.3f} s; local model (winner takes all over "
         f"{window.du}×{window.dv} displacements, {entries / 1e9:.2f} G matching costs) in "
         f"{matched - described:.3f} s on {get_num_threads()} threads, level {get_isa()}.\n"
-        f"Joint model in {solved - matched:.3f} s: energy {joint.energy:.0f}; no labeling has one "
-        f"below {joint.bound:.0f} (duality gap {joint.gap:.2%}).\n"
+        f"Joint model in {solved - matched:.3f} s: energy {joint.energy:.0f}; no labeling can have "
+        f"one below {joint.bound:.0f} (duality gap {joint.gap:.2%}).\n"
         f"The preset 'balanced' (learned descriptors, bidirectional, refined) in "
-        f"{estimated - solved:.3f} s.",
-        highlight=False,
+        f"{estimated - solved:.3f} s."
     )
     table = Table("model", "pixels", "share", "mean error", "median error", "within 1.5 px")
     for model, flow in (("local", local), ("joint", joint.flow), ("balanced", result.flow)):
         error = endpoint_error(flow, scene.flow)
         for name, mask in (("visible", ~scene.occluded), ("occluded", scene.occluded)):
             table.add_row(model, name, f"{mask.mean():.1%}", *_summary(error[mask]))
-    console.print(table)
+    Console(soft_wrap=True, markup=False).print(table)
 
     files = {
         "frame1.png": scene.image0,
@@ -84,10 +81,9 @@ def demo(
     for name, image in files.items():
         write_image(output / name, image)
     write_flow(output / "flow.flo", result.flow)
-    console.print(
+    say(
         f"Wrote {output}/flow.flo, the frames, and {output}/demo.png (the frames, the true and the "
-        "estimated flow, its errors and its confidence).",
-        highlight=False,
+        "estimated flow, its errors and its confidence)."
     )
 
 
@@ -98,11 +94,11 @@ def _summary(error: NDArray[np.float32]) -> tuple[str, str, str]:
 
 
 def _sheet(scene: SyntheticScene, result: FlowResult) -> Image.Image:
-    """Return both frames, true and estimated flow, errors and confidence, with their titles."""
+    """Return a picture of both frames, both flows, the errors and the confidence."""
     longest = float(np.linalg.norm(scene.flow, axis=2).max())
     colors = [flow_to_color(flow, max_flow=longest) for flow in (scene.flow, result.flow)]
     assert result.confidence is not None
-    confidence = np.rint(255 * result.confidence).astype(np.uint8)
+    confidence = gray(result.confidence)
     return _grid(
         [
             [("first frame", scene.image0), ("second frame", scene.image1)],
@@ -112,7 +108,7 @@ def _sheet(scene: SyntheticScene, result: FlowResult) -> Image.Image:
             ],
             [
                 ("error of the estimated flow", error_map(result.flow, scene.flow)),
-                ("confidence (white is sure)", np.repeat(confidence[..., None], 3, axis=2)),
+                ("confidence (white is certain)", np.repeat(confidence[..., None], 3, axis=2)),
             ],
         ]
     )

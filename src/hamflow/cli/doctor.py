@@ -1,4 +1,4 @@
-"""``hamflow doctor``: what is installed and what this machine can do."""
+"""``hamflow doctor``: what is installed, and what this machine can do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 import hamflow
 from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
-# The extras of pyproject.toml and the modules that each brings.
+# The extras of pyproject.toml, with the modules that each installs.
 EXTRAS = {
     "evaluate": ("scipy",),
     "flo5": ("h5py",),
@@ -30,15 +30,15 @@ EXTRAS = {
 
 
 def model_files() -> list[Path]:
-    """Return the descriptor models inside the package."""
+    """Return the files of the descriptors that come with Hamflow."""
     folder = Path(hamflow.__file__).parent / "descriptors" / "models"
-    return sorted(p for p in folder.glob("*") if p.suffix == ".safetensors")
+    return sorted(folder.glob("*.safetensors"))
 
 
 def doctor() -> None:
     """Print the version, instruction-set levels, threads, model files and extras.
 
-    What to send along with a question or a bug report.
+    Please add this to a question or a bug report.
     """
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
@@ -50,9 +50,7 @@ def doctor() -> None:
     table.add_row("level chosen", f"{get_isa()} (force another with HAMFLOW_ISA)")
     table.add_row("threads", f"{get_num_threads()} (set with HAMFLOW_NUM_THREADS)")
     models = [f"{p.name} ({p.stat().st_size / 1e6:.1f} MB)" for p in model_files()]
-    table.add_row(
-        "model files", ", ".join(models) or "none yet: the hand-crafted descriptor needs none"
-    )
+    table.add_row("model files", ", ".join(models) or "none")
     for extra, modules in EXTRAS.items():
         table.add_row(f"extra '{extra}'", _describe_extra(extra, modules))
     Console(soft_wrap=True, markup=False).print(table)

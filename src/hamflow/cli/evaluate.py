@@ -1,4 +1,4 @@
-"""``hamflow evaluate``: a method on all pairs of a data set."""
+"""``hamflow evaluate``: the errors of a method on all pairs of a data set."""
 
 from __future__ import annotations
 
@@ -11,55 +11,42 @@ from rich.table import Table
 
 from hamflow._resume import LOG, WorkLog
 from hamflow._runtime import machine
-from hamflow.cli._console import cell, pair_progress, say, says_how_to_continue
-from hamflow.cli._data import DataOptions, data_label, open_pairs
-from hamflow.cli._options import check_targets, chosen_method, parse_window
+from hamflow.cli._console import progress_bar, say, says_how_to_continue
+from hamflow.cli._data import DATASETS, DataOptions, data_label, open_pairs
+from hamflow.cli._methods import MethodName, Model, PresetOrMethod, chosen_method
+from hamflow.cli._options import check_targets, parse_window
 from hamflow.crf import CrfConfig
 from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
+from hamflow.evaluation._columns import BY_NAME
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation, write_csv, write_json
 from hamflow.evaluation.runner import WORK, evaluate
 from hamflow.io._atomic import check_writable
 
 TABLE = "pairs.csv"
-"""File in the folder of an evaluation, besides its log."""
+"""The table of all pairs in the folder of an evaluation."""
 
-# Rows of the summary: heading, key, format.
-_ERRORS: tuple[tuple[str, str, str], ...] = (
-    ("EPE all", "epe_all", ".3f"),
-    ("EPE noc", "epe_noc", ".3f"),
-    ("EPE occ", "epe_occ", ".3f"),
-    ("s0-10", "s0_10", ".3f"),
-    ("s10-40", "s10_40", ".3f"),
-    ("s40+", "s40plus", ".3f"),
-    ("d0-10", "d0_10", ".3f"),
-    ("d10-60", "d10_60", ".3f"),
-    ("d60-140", "d60_140", ".3f"),
-    ("Fl-all", "fl_all", ".2%"),
-    ("Fl-noc", "fl_noc", ".2%"),
-    ("outlier_1px", "outlier_1px", ".2%"),
-    ("outlier_3px", "outlier_3px", ".2%"),
-    ("outlier_5px", "outlier_5px", ".2%"),
-    ("angular error", "angular_all", ".2f°"),
+# Rows of the printed summary; the errors have two columns.
+_ERRORS = (
+    *("epe_all", "epe_noc", "epe_occ", "s0_10", "s10_40", "s40plus", "d0_10", "d10_60", "d60_140"),
+    *("fl_all", "fl_noc", "outlier_1px", "outlier_3px", "outlier_5px", "angular_all"),
 )
-_OTHERS: tuple[tuple[str, str, str], ...] = (
-    ("AUSE", "ause", ".3f"),
-    ("occlusion F1", "occlusion_f1", ".3f"),
-    ("duality gap", "gap", ".2%"),
-    ("seconds", "seconds", ".2f"),
-)
+_OTHERS = ("ause", "occlusion_f1", "gap", "seconds", "peak_memory")
 _DATA = DataOptions()
+_DATASET = tyro.conf.arg(
+    metavar="DATASET", help=f"One of {DATASETS}. Scenes of synthetic are rendered on demand."
+)
 
 
 def evaluate_command(
-    dataset: tyro.conf.Positional[DatasetName],
-    root: tyro.conf.Positional[Path | None] = None,
+    dataset: Annotated[tyro.conf.Positional[DatasetName], _DATASET],
+    root: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[ROOT]")] = None,
     *,
     data: tyro.conf.OmitArgPrefixes[DataOptions] = _DATA,
-    preset: str | None = None,
-    method: str | None = None,
-    model: str | None = None,
+    preset: PresetOrMethod = None,
+    method: MethodName = None,
+    model: Model = None,
     scale: int = 1,
     window: str | None = None,
     crf_file: Path | None = None,
@@ -68,53 +55,42 @@ def evaluate_command(
     json: Path | None = None,
     html: Path | None = None,
 ) -> None:
-    """Measure a preset or a method on all pairs of a data set with known flow.
+    """Measure the errors of a preset or another method on all pairs of a data set.
 
-    Every pair is in the log run.jsonl as soon as it is measured, and pairs.csv gets a line for each
-    pair at the end. Then there is a table of endpoint errors (EPE) over all pixels of all pairs
-    together and as the mean over the pairs, over visible (noc) and occluded (occ) pixels, by the
-    length of the true flow (s) and the distance to occlusion boundaries (d), KITTI's Fl, shares of
-    pixels that are off by more than 1, 3 and 5 pixels, the angular error, how well the confidence
-    orders the errors (AUSE, the smaller the better), seconds for a pair, and the most memory that
-    was in use.
+    At the end the command prints a table and writes pairs.csv with a line for each pair: the
+    endpoint error (EPE), over all pixels of all pairs together and as the mean over the pairs; for
+    visible (noc) and occluded (occ) pixels, by the length of the true flow (s), and by the distance
+    to occlusion boundaries (d); KITTI's Fl; the share of pixels with an error above 1, 3 and 5
+    pixels; the angular error; how well the confidence predicts the errors (AUSE, lower is better);
+    the seconds per pair and the peak memory. The log run.jsonl gets each pair at once.
 
-    The same command again continues an interrupted run; a folder with other settings or other files
-    is refused; --overwrite begins anew.
+    The same command continues an interrupted run; a folder with other settings or other files is
+    refused; --overwrite starts again.
 
     Parameters
     ----------
-    dataset
-        One of chairs, folder, hd1k, kitti2012, kitti2015, middlebury, middlebury-stereo, sintel,
-        spring, things, in their own layouts, and synthetic, rendered on demand.
     root
-        Folder of the data set. For synthetic: photographs, or none for drawn textures.
+        Folder of the data set, laid out as it is published. For synthetic: a folder of photographs;
+        without it, the textures are generated.
     data
-        Which pairs.
-    preset
-        fast, balanced (the default), paper, or a TOML file that changes one of them.
-    method
-        Instead of a preset: wta-ff, wta-fq, wta-qq (local model), crf-f, crf-q (joint model), or
-        one of OpenCV's (extra 'peers'): opencv-dis, opencv-farneback, opencv-deepflow,
-        opencv-pcaflow, opencv-sparsetodense, opencv-rlof.
-    model
-        Another descriptor: the name of a shipped model, or a .safetensors file.
+        Which pairs to use.
     scale
         Reduce the frames by this whole factor first. Errors stay in pixels of full resolution.
     window
-        Displacements to look at, in pixels of the reduced frames: D for -D/2..D/2-1, or
-        u0,du,v0,dv. By default 128 for wta and crf; presets find their own.
+        Displacements to search, in pixels of the reduced frames: D for the square -D/2..D/2-1, or
+        u0,du,v0,dv. By default 128 for wta and crf; presets choose their own.
     crf_file
-        TOML file with parameters of crf-f and crf-q instead of the paper's, named as in
+        TOML file with other parameters for crf-f and crf-q than the paper's, under the names of
         hamflow.crf.CrfConfig.
     output
-        Folder of the evaluation, new or empty; by default evaluations/DATASET-METHOD.
+        Folder of the evaluation, new or empty. (default: evaluations/DATASET-METHOD)
     overwrite
-        Begin anew: drop what an earlier evaluation left in that folder.
+        Start again: remove an earlier evaluation in that folder.
     json
         Where to write the settings, the summary and all pairs as JSON.
     html
-        Where to write a report as one page, with pictures of the best and the worst pairs; needs
-        the extra 'report'.
+        Where to write a report as one HTML page, with pictures of the best and the worst pairs;
+        needs the extra 'report'.
     """
     chosen = Method(
         MethodConfig(
@@ -141,17 +117,19 @@ def evaluate_command(
                 check_writable(path)
         if overwrite:
             (folder / TABLE).unlink(missing_ok=True)
-        with says_how_to_continue(folder, overwrite), pair_progress(console) as progress:
+        with says_how_to_continue(folder, overwrite), progress_bar(console) as progress:
             found = evaluate(pairs, chosen, data=described, log=log, progress=progress)
         write_csv(folder / TABLE, [record.as_row() for record in found.records])
     if json is not None:
-        write_json(json, as_json(found))
+        rows = [record.as_row() for record in found.records]
+        whole = {"settings": found.settings, "summary": found.summary(), "pairs": rows}
+        write_json(json, {"machine": machine()} | whole)
     console.print(summary_table(found))
     for record in found.records:
         if record.failed:
             say(f"{record.pair}: failed ({record.failed}).")
     if write_report is not None:
-        with pair_progress(console) as progress:
+        with progress_bar(console) as progress:
             write_report(html, found, pairs, chosen, progress=progress)
     written = [folder / TABLE, *(path for path in (json, html) if path is not None)]
     say(f"Wrote {', '.join(str(path) for path in written)}.")
@@ -159,37 +137,25 @@ def evaluate_command(
         raise InputError(f"{chosen.label} failed on every pair; see {folder / TABLE}.")
 
 
-def as_json(found: Evaluation) -> dict[str, Any]:
-    """Return all that is known about an evaluation, ready for JSON."""
-    return {
-        "machine": machine(),
-        "settings": found.settings,
-        "summary": found.summary(),
-        "pairs": [record.as_row() for record in found.records],
-    }
-
-
 def summary_table(found: Evaluation) -> Table:
-    """Return the table at the end of an evaluation."""
+    """Return the table that is printed at the end."""
     row = found.summary()
     count = f"{row['images']} pairs" + (f", {row['failed']} failed" if row["failed"] else "")
     table = Table("", title=f"{found.label}: {count}", caption=found.occlusion_note())
     for heading in ("all pixels together", "mean over pairs"):
         table.add_column(heading, justify="right")
-    for title, key, form in _ERRORS:
-        values = (row.get(key), row.get(f"image_mean_{key}"))
-        table.add_row(title, *(cell(value, form) for value in values))
+    for name in _ERRORS:
+        values = (row.get(name), row.get(f"image_mean_{name}"))
+        table.add_row(BY_NAME[name].label, *(BY_NAME[name].with_unit(v) for v in values))
     table.add_section()
-    for title, key, form in _OTHERS:
-        table.add_row(title, "", cell(row[key], form))
-    memory = row["peak_memory"]
-    table.add_row("peak memory", "", "–" if memory is None else f"{memory / 1e9:.2f} GB")
+    for name in _OTHERS:
+        table.add_row(BY_NAME[name].label, "", BY_NAME[name].with_unit(row[name]))
     return table
 
 
 def report_writer() -> Any:
-    """Return what writes the page, or raise an InputError if its extra is not installed."""
-    # Before the work begins, so that a missing package shows at once.
+    """Return the function that writes the report; raise an InputError if a package is missing."""
+    # Imported before the work begins, so that the user learns about a missing package at once.
     from hamflow.evaluation.report import write_report  # noqa: PLC0415  (an extra)
 
     return write_report

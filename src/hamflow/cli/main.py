@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from hamflow.cli.app import COMMANDS, Command, run
 from hamflow.errors import HamflowError
@@ -23,9 +26,10 @@ def main(args: Sequence[str] | None = None) -> int:
 def run_main(
     commands: Sequence[Command], args: Sequence[str] | None, prog: str, description: str
 ) -> int:
-    """Run one of some commands as `main` does those of Hamflow; see `hamflow.cli.app.run`."""
+    """Run one of the given commands as `main` does; see `hamflow.cli.app.run`."""
     try:
-        run(commands, sys.argv[1:] if args is None else list(args), prog, description)
+        with _sigterm_interrupts():
+            run(commands, sys.argv[1:] if args is None else list(args), prog, description)
     except (HamflowError, OSError) as error:
         return _fail(prog, str(error))
     except MemoryError as error:
@@ -33,6 +37,27 @@ def run_main(
     except KeyboardInterrupt:
         return _fail(prog, "Interrupted.", code=130)
     return 0
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, so that files are closed and work is kept.
+
+    Ctrl-C itself is left as it is: a shell makes the background commands of a script ignore it.
+    """
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        # It is None if the handler was not set by Python.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def _fail(prog: str, message: str, code: int = 1) -> int:

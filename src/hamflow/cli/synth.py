@@ -1,4 +1,4 @@
-"""``hamflow synth``: image pairs with exact flow, from one's own photographs."""
+"""``hamflow synth``: rendered image pairs with exactly known flow."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hamflow.cli._console import continuing, terminable
+from hamflow.cli._console import continuing, count, progress_bar, say
+from hamflow.cli._options import OutputFolder
 from hamflow.datasets.synthetic import SyntheticConfig, write_sintel
 from hamflow.errors import InputError
 
 
 def synth(
     *,
-    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+    output: OutputFolder,
     number: Annotated[int, tyro.conf.arg(aliases=["-n"])],
     textures: Path | None = None,
     width: int = 1024,
@@ -31,37 +31,37 @@ def synth(
 ) -> None:
     """Render scenes with known flow and occlusions, to train on or to test with.
 
-    Each is made of moving, turning, bending layers that are cut from photographs. The folder has
-    the layout of the Sintel benchmark: training/clean holds the frames, training/final the same
-    with blur, fog, noise and changes of the light, training/flow, /occlusions and /invalid the
-    truth. With a larger -n, the set grows. The log run.jsonl tells how it was made.
+    Each scene consists of layers cut from photographs that move, turn and bend. The folder has the
+    layout of the Sintel benchmark: training/clean contains the frames, training/final the same with
+    blur, fog, noise and changes of light, and training/flow, /occlusions and /invalid the truth.
 
-    The same command again continues an interrupted run; a folder with other settings or other files
-    is refused; --overwrite begins anew.
+    The same command continues an interrupted run; a folder with other settings or other files is
+    refused; --overwrite starts again. A larger -n adds scenes. The log run.jsonl in the folder
+    describes how the scenes were made.
 
     Parameters
     ----------
     output
-        Folder of the set.
+        Folder for the scenes, new or empty.
     number
-        How many scenes it is to have.
+        How many scenes the folder shall have.
     textures
-        Folder with photographs (.jpg or .png, also in folders below it); without it the scenes have
-        procedural textures.
+        Folder of photographs (.jpg or .png, also in folders inside). By default the textures are
+        generated.
     width
-        Of the frames, in pixels.
+        Width of the frames in pixels.
     height
-        Of the frames, in pixels.
+        Height of the frames in pixels.
     max_displacement
-        In pixels. Most motions are much smaller, a few reach it.
+        Length of the longest vectors in pixels. Most are much shorter.
     seed
-        Another number, other scenes.
+        Each number gives other scenes.
     workers
-        How many processes; by default one for each processor.
+        How many processes to use. By default one per processor.
     clean
         Write only the frames without effects, not training/final.
     overwrite
-        Begin anew: remove the scenes of an earlier set in that folder.
+        Start again: remove the scenes that an earlier run wrote to that folder.
     """
     if workers is None:
         workers = _processors()
@@ -74,30 +74,17 @@ def synth(
     if number < 1:
         raise InputError(f"--number must be at least 1, but is {number}.")
 
-    console = Console(markup=False, soft_wrap=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
     start = time.perf_counter()
     complete = 0
-    # Only where someone may be watching.
-    quiet = not console.is_terminal
-    shown = Progress(*columns, console=console, transient=True, disable=quiet)
-    with terminable(), shown as bar:
-        task = bar.add_task("reading photographs" if textures else "preparing", total=None)
+    try:
+        title = "reading photographs" if textures else "preparing"
+        with progress_bar(Console(), title) as show:
 
-        def show(done: int, total: int) -> None:
-            nonlocal complete
-            if bar.tasks[0].total is None:
-                # What was there before says nothing of how long the rest takes.
-                bar.reset(task, completed=done, total=total, description="rendering")
-            complete = done
-            bar.update(task, completed=done)
+            def rendered(done: int, total: int) -> None:
+                nonlocal complete
+                complete = done
+                show("rendering", done, total)
 
-        try:
             report = write_sintel(
                 output,
                 config,
@@ -106,20 +93,18 @@ def synth(
                 seed=seed,
                 workers=workers,
                 overwrite=overwrite,
-                callback=show,
+                callback=rendered,
             )
-        except KeyboardInterrupt:
-            console.print(
-                f"Stopped early with {complete} of {number} scenes in {output}; "
-                f"{continuing(overwrite)}.",
-                highlight=False,
-            )
-            raise
-    before = f" ({report.known} were there already)" if report.known else ""
-    console.print(
-        f"Wrote {report.written} {'scene' if report.written == 1 else 'scenes'} of "
-        f"{width}×{height} pixels to {output}{before} in {time.perf_counter() - start:.1f} s.",
-        highlight=False,
+    except KeyboardInterrupt:
+        say(
+            f"Stopped early with {complete} of {number} scenes in {output}; "
+            f"{continuing(overwrite)}."
+        )
+        raise
+    before = f" ({report.known} existed before)" if report.known else ""
+    say(
+        f"Wrote {count(report.written, 'scene')} of {width}×{height} pixels to {output}{before} in "
+        f"{time.perf_counter() - start:.1f} s."
     )
 
 

@@ -1,4 +1,4 @@
-"""``hamflow train``: learn descriptors."""
+"""``hamflow train``: train descriptors."""
 
 from __future__ import annotations
 
@@ -6,66 +6,70 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from hamflow._resume import LOG, read_log
-from hamflow.cli._console import continuing
+from hamflow._types import CountProgress
+from hamflow.cli._console import continuing, progress_bar
+from hamflow.cli._options import OutputFolder
+from hamflow.datasets.registry import PairDatasetName
 from hamflow.errors import InputError
 from hamflow.learning.config import WORK, DatasetName, TrainConfig, config_of, read_config
 
 if TYPE_CHECKING:
     from hamflow.learning.loop import Step
 
-_ABOUT = """Learn descriptors from synthetic scenes or from pairs with known flow.
+_ABOUT = """Train descriptors on rendered scenes or on pairs with known flow.
 
-    Without any option: the paper's 7-layer network, learned as FQ on scenes that are rendered
-    meanwhile, from photographs if --data.root names a folder of them. The folder OUTPUT gets the
-    best and the latest weights, a log of all steps (run.jsonl), the learning curve (CSV, picture,
-    TensorBoard events) and a checkpoint. Ctrl-C (or SIGTERM) ends the run after the current step,
-    with a checkpoint.
+    By default this trains the paper's network with 7 layers as FQ, on scenes that are rendered
+    during the training. Name a folder of photographs with --data.root to render scenes from them.
+    The folder OUTPUT gets the best and the latest weights, a log of all steps (run.jsonl), the
+    learning curve (CSV, picture, TensorBoard events) and a checkpoint.
 
-    The same command again continues an interrupted run; a folder with other settings or other files
-    is refused; --overwrite begins anew. The settings need not be given again: the folder has them.
+    Ctrl-C (or SIGTERM) stops the run after the current step, with a checkpoint. The same command
+    continues an interrupted run; a folder with other settings or other files is refused;
+    --overwrite starts again. The settings need not be repeated, because the folder has them.
 
-    All settings can stand in a TOML file (--config), named as the flags are, with a table for each
-    group; flags count before the file. On several processes or machines:
-    torchrun --nproc-per-node 2 -m hamflow train ... (to continue, all must see the folder OUTPUT).
+    All settings can be in a TOML file (--config) under the names of the options, with a table for
+    each group; options on the command line take precedence. On several processes or machines:
+    torchrun --nproc-per-node 2 -m hamflow train ... (to continue, all must share the folder
+    OUTPUT).
 
     Parameters
     ----------
     output
         Folder of the run, new or empty.
     config
-        TOML file with settings; see above.
+        TOML file with settings.
     overwrite
-        Begin anew: drop an earlier run in that folder.
-    data_set
-        Learn from pairs on the disk: DATASET ROOT, short for --data.dataset and --data.root.
-        Datasets: sintel, kitti2012, kitti2015, middlebury, middlebury-stereo, chairs, things,
-        spring, hd1k, each in its own layout, or folder (a tree <group>/<pair>/ with frame1.png,
-        frame2.png, flow.flo or flow.png).
+        Start again: remove an earlier run in that folder.
     subset
-        Share of these pairs to learn from, evenly sampled; short for --data.subset.
+        Share of these pairs to train on, evenly sampled; short for --data.subset.
     settings
-        The run.
+        The settings of the run.
     """
+_DATA = tyro.conf.arg(
+    name="data",
+    metavar="DATASET ROOT",
+    help="Train on pairs on the disk; short for --data.dataset and --data.root. DATASET is one of "
+    f"{', '.join(get_args(PairDatasetName))}; ROOT is its folder, laid out as it is published.",
+)
 
 
 def train_command(args: Sequence[str]) -> Callable[..., None]:
-    """Return the command; its defaults are those of the ``--config`` file or of the earlier run."""
+    """Return the command, with the defaults of the ``--config`` file or of the earlier run."""
     default = _defaults(args)
 
     def train(
-        output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+        output: OutputFolder,
         *,
         config: Path | None = None,
         overwrite: bool = False,
-        data_set: Annotated[tuple[DatasetName, Path] | None, tyro.conf.arg(name="data")] = None,
+        data_set: Annotated[tuple[DatasetName, Path] | None, _DATA] = None,
         subset: float | None = None,
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = default,
     ) -> None:
@@ -76,7 +80,7 @@ def train_command(args: Sequence[str]) -> Callable[..., None]:
 
 
 def run_training(settings: TrainConfig, output: Path, *, overwrite: bool = False) -> None:
-    """Train with a progress bar, and say what came of it."""
+    """Train with a progress bar, and print the results."""
     try:
         from hamflow.learning.loop import BEST, train  # noqa: PLC0415
     except ImportError as error:
@@ -84,19 +88,10 @@ def run_training(settings: TrainConfig, output: Path, *, overwrite: bool = False
             f"Training needs {error.name}; install it with: pip install 'hamflow[train]'."
         ) from error
 
-    # Under torchrun, one of the processes speaks for all.
+    # Under torchrun, only the first process prints.
     console = Console(markup=False, quiet=os.environ.get("RANK", "0") != "0")
-    columns = (
-        TextColumn("{task.description:40}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeRemainingColumn(),
-    )
-    # Without a terminal, lines once in a while tell how it goes.
-    quiet = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
-        task = bar.add_task("preparing", total=settings.steps)
-        shown = _Shown(console, bar, task, quiet)
+    with progress_bar(console, "preparing") as show:
+        shown = _Shown(console, show, settings.steps)
         progress = train(settings, output, overwrite=overwrite, callback=shown)
     if shown.table.row_count:
         console.print(shown.table)
@@ -113,13 +108,11 @@ def run_training(settings: TrainConfig, output: Path, *, overwrite: bool = False
 
 
 class _Shown:
-    def __init__(self, console: Console, bar: Progress, task: TaskID, lines: bool) -> None:
-        self._console = console
-        self._bar = bar
-        self._task = task
-        self._lines = lines
+    """Shows every step: in a bar on a terminal, otherwise in a line now and then."""
+
+    def __init__(self, console: Console, show: CountProgress, steps: int) -> None:
+        self._console, self._show, self._steps = console, show, steps
         self._losses: list[float] = []
-        self._started = False
         self.table = Table(
             "step",
             "loss",
@@ -132,16 +125,11 @@ class _Shown:
         )
 
     def __call__(self, step: Step) -> None:
-        if not self._started:
-            # What a continued run had done before says nothing of how long the rest takes.
-            total = self._bar.tasks[self._task].total
-            self._bar.reset(self._task, completed=step.number - 1, total=total)
-            self._started = True
         self._losses = [*self._losses[-49:], step.loss]
         loss = sum(self._losses) / len(self._losses)
         text = f"loss {loss:.3f}, constant bits {step.constant_bits:.0%}"
-        self._bar.update(self._task, completed=step.number, description=text)
-        if self._lines and (step.number % 50 == 0 or step.number == 1):
+        self._show(text, step.number, self._steps)
+        if not self._console.is_terminal and (step.number % 50 == 0 or step.number == 1):
             line = f"step {step.number}: {text}, {step.seconds:.2f} s"
             self._console.print(line, highlight=False, soft_wrap=True)
         result = step.validation
@@ -183,7 +171,7 @@ def _defaults(words: Sequence[str]) -> TrainConfig:
 
 
 def _named(words: Sequence[str], *options: str) -> str | None:
-    """Return the last value that an option is given."""
+    """Return the value of an option; if it is given several times, the last one."""
     found = None
     for number, word in enumerate(words):
         name, equals, value = word.partition("=")

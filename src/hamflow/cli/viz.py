@@ -1,16 +1,15 @@
-"""``hamflow viz``: a picture of a flow file."""
+"""``hamflow viz``: a picture of a flow."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-import tyro
 from numpy.typing import NDArray
-from rich.console import Console
 
-from hamflow.cli._options import check_distinct
+from hamflow.cli._console import say
+from hamflow.cli._options import FlowFile, OutputFile, check_distinct
 from hamflow.errors import InputError
 from hamflow.flow import endpoint_error, flow_to_color
 from hamflow.io import read_flow, read_image, write_image
@@ -19,7 +18,7 @@ from hamflow.visualize import add_wheel, draw_arrows, error_map, typical_length
 
 _Mode = Literal["color", "arrows", "error"]
 _DEFAULT_STEP = 16
-# Which modes look at an option.
+# The modes in which an option has an effect.
 _MODES = {
     "--truth": ("error",),
     "--image": ("arrows",),
@@ -30,8 +29,8 @@ _MODES = {
 
 
 def viz(
-    flow: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FLOW")],
-    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+    flow: FlowFile,
+    output: OutputFile,
     *,
     mode: _Mode = "color",
     truth: Path | None = None,
@@ -40,32 +39,31 @@ def viz(
     step: int | None = None,
     wheel: bool = False,
 ) -> None:
-    """Draw a flow: in the Middlebury colors, as arrows, or its errors against the truth.
+    """Draw a flow: in the Middlebury colors, as arrows, or its errors against the true flow.
 
-    Colors: the hue is the direction, the saturation the length, black is unknown. Arrows: one
-    every --step pixels, colored by direction. Errors: the distance from the true flow in steps of
-    a factor of 2, blue below 3 pixels and yellow to red above, with the limits below the picture;
-    black where the truth is unknown, gray where only the flow is.
+    Colors: the hue shows the direction and the saturation the length; black is unknown. Arrows: one
+    every --step pixels, colored by direction. Errors: the distance to the true flow on a scale in
+    which each color stands for twice the error of the one before, blue below 3 pixels and yellow to
+    red above, with a legend below the picture. There, black means that the true flow is unknown,
+    and gray that only the estimated flow is.
 
     Parameters
     ----------
-    flow
-        The flow file (.flo, .png of KITTI, .pfm, .flo5, .npy, .npz).
     output
         Where to write the picture (.png, .jpg, ...).
     mode
         What to draw.
     truth
-        For --mode error: the true flow, in any of these formats.
+        For --mode error: the true flow, in any flow format.
     max_flow
-        The length in pixels that gets full color, or the longest arrow; by default the 95th
-        percentile of the lengths. Fix it to compare pictures.
+        The length in pixels that gets full color or the longest arrow. By default the 95th
+        percentile of the lengths; give it to make pictures comparable.
     image
-        For --mode arrows: what to draw them on, the first image; by default white.
+        For --mode arrows: the first image, to draw the arrows on. By default the ground is white.
     step
-        For --mode arrows: pixels from one arrow to the next; by default 16.
+        For --mode arrows: pixels from one arrow to the next. (default: 16)
     wheel
-        Put the wheel of the colors into the lower right corner.
+        Draw the color wheel, the key to the colors, in the lower right corner.
     """
     given = {
         "--truth": truth is not None,
@@ -76,9 +74,11 @@ def viz(
     }
     for option, modes in _MODES.items():
         if given[option] and mode not in modes:
-            raise InputError(f"{option} is for --mode {' and '.join(modes)}, not for {mode}.")
+            raise InputError(
+                f"{option} is for --mode {' and '.join(modes)}; leave it out for --mode {mode}."
+            )
     if mode == "error" and truth is None:
-        raise InputError("--mode error needs --truth, the flow to compare with.")
+        raise InputError("--mode error needs the true flow; name its file with --truth.")
     check_image_path(output)
     check_distinct({"FLOW": flow, "--truth": truth, "--image": image}, {"--output": output})
 
@@ -100,9 +100,7 @@ def viz(
             picture = add_wheel(picture, caption)
     write_image(output, picture)
     height, width = vectors.shape[:2]
-    Console(soft_wrap=True, markup=False).print(
-        f"Wrote {output}: {width}×{height} pixels, {said}.", highlight=False
-    )
+    say(f"Wrote {output}: {width}×{height} pixels, {said}.")
 
 
 def _errors(flow: NDArray[np.float32], truth: NDArray[np.float32]) -> tuple[NDArray[np.uint8], str]:

@@ -1,13 +1,13 @@
-"""The charts of a report, as SVG that stands in the page itself.
+"""The charts of a report, as SVG inside of the page.
 
-Colors are those of the page's style sheet: the classes ``s0``, ``s1`` and so on are evaluations.
-What the pointer shows at a place is in ``data-tip``, the pair behind a dot in ``data-pair``.
+The style sheet of the page defines the colors: the classes ``s0``, ``s1`` and so on stand for the
+evaluations. ``data-tip`` is the text that the pointer shows, ``data-pair`` the pair of a dot.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -17,17 +17,17 @@ import numpy as np
 from hamflow.evaluation.records import ERROR_EDGES, Evaluation, PairRecord
 
 MOST = 6
-"""How many evaluations a chart shows at most."""
+"""The largest number of evaluations in a chart."""
 
 _WIDTH, _HEIGHT = 520, 290
-_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 12, 12, 46  # around the field of the chart
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 12, 12, 46  # margins around the axes
 _MOST_TICKS = 8
-_SMALLEST = ERROR_EDGES[1]  # errors below are drawn as if they were this one: 0 has no logarithm
-_SPREAD = 8  # from this ratio of the largest to the smallest on, an axis is logarithmic
+_SMALLEST = ERROR_EDGES[1]  # smaller errors are drawn like this one, because 0 has no logarithm
+_SPREAD = 8  # an axis is logarithmic if the largest value is so many times the smallest
 
 
 class Key(NamedTuple):
-    """An entry of a chart's legend: the class of its color, and what it is."""
+    """An entry of a legend: the class of the color, and its meaning."""
 
     style: str
     label: str
@@ -35,7 +35,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing, its title and its legend."""
+    """A drawing with its title and legend."""
 
     title: str
     svg: str
@@ -43,10 +43,7 @@ class Chart:
 
 
 def charts(evaluations: Sequence[Evaluation]) -> list[Chart]:
-    """Return the charts of evaluations, the first of which is the one that the report is about.
-
-    There are none if that one has no pair on which the method did not fail.
-    """
+    """Return the charts of evaluations; none if the first method failed on every pair."""
     shown = [one for one in evaluations if one.done][:MOST]
     if not evaluations[0].done:
         return []
@@ -60,34 +57,30 @@ def charts(evaluations: Sequence[Evaluation]) -> list[Chart]:
 
 
 class _Axis:
-    """Where the values between two ends are in the drawing; `whole` if they are whole numbers."""
+    """Where the values between two ends are in the drawing, on a linear or logarithmic scale."""
 
     def __init__(
-        self,
-        ends: tuple[float, float],
-        places: tuple[float, float],
-        *,
-        log: bool = False,
-        whole: bool = False,
+        self, low: float, high: float, places: tuple[float, float], log: bool, whole: bool
     ) -> None:
-        (self.low, self.high), self.log, self._whole = ends, log, whole
+        self.low, self.high, self.log = low, high, log
+        self._least = 1 if whole else 0  # distance of ticks
         self._start, stop = places
-        self._step = (stop - self._start) / (self._line(self.high) - self._line(self.low))
+        self._step = (stop - self._start) / (self._linear(high) - self._linear(low))
 
-    def _line(self, value: float) -> float:
+    def _linear(self, value: float) -> float:
         return math.log(value) if self.log else value
 
     def __call__(self, value: float) -> float:
-        return self._start + (self._line(value) - self._line(self.low)) * self._step
+        return self._start + (self._linear(value) - self._linear(self.low)) * self._step
 
     def ticks(self) -> list[float]:
         if self.log:
             return _log_ticks(self.low, self.high)
-        return _linear_ticks(self.low, self.high, 1 if self._whole else 0)
+        return _linear_ticks(self.low, self.high, self._least)
 
 
 def _linear_ticks(low: float, high: float, least: float) -> list[float]:
-    """Return round numbers between two others, `least` or more apart."""
+    """Return round numbers between two ends, at least `least` apart."""
     rough = max((high - low) / 5, least)
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
@@ -106,7 +99,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 class _Canvas:
-    """A field with axes, to draw on."""
+    """A drawing with axes."""
 
     def __init__(self, title: str, x: _Axis, y: _Axis) -> None:
         self.x, self.y = x, y
@@ -115,7 +108,7 @@ class _Canvas:
         )
 
     def add(self, tag: str, style: str, text: str = "", **attributes: Any) -> None:
-        """Draw an element; underscores of attributes become hyphens."""
+        """Add an element; underscores in the names of attributes become hyphens."""
         named = {
             name.replace("_", "-"): f"{value:.1f}" if isinstance(value, float) else str(value)
             for name, value in attributes.items()
@@ -123,7 +116,7 @@ class _Canvas:
         ElementTree.SubElement(self.root, tag, {"class": style, **named}).text = text or None
 
     def frame(self, x_title: str, y_title: str) -> None:
-        """Draw the grid and what is written at the axes."""
+        """Draw the grid and the labels of the axes."""
         left, right, bottom = float(_LEFT), float(_WIDTH - _RIGHT), float(_HEIGHT - _BOTTOM)
         for tick in self.y.ticks():
             place = self.y(tick)
@@ -148,16 +141,16 @@ class _Canvas:
 
 
 def brief(value: float) -> str:
-    """Return a number with three digits, or all digits before the point."""
+    """Return a number with three digits, or all digits before the decimal point."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _x_axis(low: float, high: float, *, log: bool = False) -> _Axis:
-    return _Axis((low, high), (_LEFT, _WIDTH - _RIGHT), log=log)
+    return _Axis(low, high, (_LEFT, _WIDTH - _RIGHT), log, whole=False)
 
 
 def _y_axis(low: float, high: float, *, log: bool = False, whole: bool = False) -> _Axis:
-    return _Axis((low, high), (_HEIGHT - _BOTTOM, _TOP), log=log, whole=whole)
+    return _Axis(low, high, (_HEIGHT - _BOTTOM, _TOP), log, whole)
 
 
 def _keys(evaluations: Sequence[Evaluation]) -> tuple[Key, ...]:
@@ -173,83 +166,63 @@ def _pixels(evaluations: Sequence[Evaluation]) -> Chart:
         counts = np.zeros(len(ERROR_EDGES), np.int64)
         for record in one.done:
             counts += np.array(record.histogram or [0])
-        shares.append([float(share) for share in 100 * counts / max(1, counts.sum())])
+        shares.append((100 * counts / max(1, counts.sum())).tolist())
     below = np.cumsum(shares[0])
-
-    def tip(number: int, share: float) -> str:
-        return f"{_bin(number)}: {share:.2f} % of the pixels; up to there {below[number]:.1f} %"
-
-    title = "Endpoint errors of all pixels"
+    tips = [
+        f"{_bin(number)}: {share:.2f} % of the pixels; up to there {below[number]:.1f} %"
+        for number, share in enumerate(shares[0])
+    ]
     axes = ("endpoint error in pixels", "% of the pixels")
-    return Chart(title, _histogram(shares, tip, title=title, axes=axes), _keys(evaluations))
+    return _histogram("Endpoint errors of all pixels", axes, shares, tips, _keys(evaluations))
 
 
 def _pairs(evaluations: Sequence[Evaluation]) -> Chart:
     """Return the histogram of the mean errors of the pairs."""
-    counts = []
-    for one in evaluations:
-        means = [record.epe for record in one.done]
-        counts.append([float(n) for n in np.histogram(means, (*ERROR_EDGES, np.inf))[0]])
-
-    def tip(number: int, count: float) -> str:
-        return f"EPE {_bin(number)}: {count:.0f} {'pair' if count == 1 else 'pairs'}"
-
-    title = "EPE of each pair"
-    drawing = _histogram(counts, tip, title=title, axes=("EPE in pixels", "pairs"), whole=True)
-    return Chart(title, drawing, _keys(evaluations))
+    bins = (*ERROR_EDGES, np.inf)
+    counts = [np.histogram([r.epe for r in one.done], bins)[0].tolist() for one in evaluations]
+    tips = [
+        f"EPE {_bin(number)}: {count} {'pair' if count == 1 else 'pairs'}"
+        for number, count in enumerate(counts[0])
+    ]
+    axes = ("EPE in pixels", "pairs")
+    return _histogram("EPE of each pair", axes, counts, tips, _keys(evaluations), whole=True)
 
 
 def _histogram(
-    series: Sequence[Sequence[float]],
-    tip: Callable[[int, float], str],
-    *,
     title: str,
     axes: tuple[str, str],
+    series: Sequence[Sequence[float]],
+    tips: Sequence[str],
+    keys: tuple[Key, ...],
+    *,
     whole: bool = False,
-) -> str:
+) -> Chart:
     """Draw the first series as bars and the others as outlines, in the bins of `ERROR_EDGES`."""
     filled = np.flatnonzero(np.sum(series, axis=0))
-    first, last = int(filled[0]), int(filled[-1])
-    # A bin more on both sides, or a lone bar would be as wide as the chart.
-    first, last = max(first - 1, 0), min(last + 1, len(ERROR_EDGES) - 1)
-    edges = [_edge(number) for number in range(first, last + 2)]
-    top = max(max(values) for values in series)
-    x, y = _x_axis(edges[0], edges[-1], log=True), _y_axis(0, 1.06 * top, whole=whole)
-    canvas = _Canvas(title, x, y)
-    canvas.frame(*axes)
+    # One more bin on both sides, because a single bar would be as wide as the chart.
+    first, last = max(int(filled[0]) - 1, 0), min(int(filled[-1]) + 1, len(ERROR_EDGES) - 1)
     bins = range(first, last + 1)
-    _draw_bars(canvas, series[0], bins, tip)
-    for which, values in enumerate(series[1:], 1):
-        steps = [(_edge(number + side), values[number]) for number in bins for side in (0, 1)]
-        canvas.path(f"line s{which}", [(edges[0], 0.0), *steps, (edges[-1], 0.0)])
-    return canvas.markup()
-
-
-def _draw_bars(
-    canvas: _Canvas, values: Sequence[float], bins: Sequence[int], tip: Callable[[int, float], str]
-) -> None:
+    low, high = _edge(first), _edge(last + 1)
+    top = max(max(values) for values in series)
+    canvas = _Canvas(title, _x_axis(low, high, log=True), _y_axis(0, 1.06 * top, whole=whole))
+    canvas.frame(*axes)
     bottom = canvas.y(0)
     for number in bins:
-        left, right = canvas.x(_edge(number)), canvas.x(_edge(number + 1))
-        # Twice: what is pointed at is as high as the chart, because bars may be very low.
-        shapes: list[tuple[str, float, dict[str, Any]]] = [
-            ("bar s0", canvas.y(values[number]), {}),
-            ("hit", float(_TOP), {"data_tip": tip(number, values[number])}),
-        ]
-        for style, top, more in shapes:
-            canvas.add(
-                "rect",
-                style,
-                x=left + 0.5,
-                width=right - left - 1,
-                y=top,
-                height=bottom - top,
-                **more,
-            )
+        left, right = canvas.x(_edge(number)) + 0.5, canvas.x(_edge(number + 1)) - 0.5
+        place: dict[str, Any] = {"x": left, "width": right - left}
+        bar = canvas.y(series[0][number])
+        canvas.add("rect", "bar s0", **place, y=bar, height=bottom - bar)
+        # The pointer reacts in the whole height of the chart, because bars may be very low.
+        whole_height: dict[str, Any] = {"y": float(_TOP), "height": bottom - _TOP}
+        canvas.add("rect", "hit", **place, **whole_height, data_tip=tips[number])
+    for which, values in enumerate(series[1:], 1):
+        steps = [(_edge(number + side), values[number]) for number in bins for side in (0, 1)]
+        canvas.path(f"line s{which}", [(low, 0.0), *steps, (high, 0.0)])
+    return Chart(title, canvas.markup(), keys)
 
 
 def _edge(number: int) -> float:
-    """Return an edge to draw at: the first bin begins at 0 and the last one never ends."""
+    """Return an edge of a bin for a logarithmic axis, instead of 0 and infinity at the ends."""
     if number == 0:
         return ERROR_EDGES[1] ** 2 / ERROR_EDGES[2]
     if number == len(ERROR_EDGES):
@@ -264,55 +237,50 @@ def _bin(number: int) -> str:
 
 
 def _sparsification(records: Sequence[PairRecord]) -> Chart:
-    curve, oracle = (
-        [float(value) for value in np.mean([getattr(r, name) for r in records], axis=0)]
+    """Return the mean sparsification curves of pairs."""
+    by_confidence, by_error = (
+        [
+            (100 * number / len(records[0].curve), float(value))
+            for number, value in enumerate(np.mean([getattr(r, name) for r in records], axis=0))
+        ]
         for name in ("curve", "oracle")
     )
-    ause = np.mean([record.ause for record in records])
-    title = f"Sparsification, AUSE {ause:.3f}"
-    by_confidence, by_error = (
-        [(100 * number / len(line), value) for number, value in enumerate(line)]
-        for line in (curve, oracle)
-    )
-    top = max(*curve, *oracle, 1.0)
+    title = f"Sparsification, AUSE {np.mean([record.ause for record in records]):.3f}"
+    top = max(1.0, *(value for _, value in by_confidence + by_error))
     canvas = _Canvas(title, _x_axis(0, 100), _y_axis(0, 1.06 * top))
     canvas.frame("least confident pixels removed, in %", "error of the rest / of all")
     canvas.path("area s0", [*by_confidence, *by_error[::-1]])
     for style, line in (("oracle", by_error), ("s0", by_confidence)):
         canvas.path(f"line {style}", line)
         for x, y in line:
+            place: dict[str, Any] = {"cx": canvas.x(x), "cy": canvas.y(y), "r": 2.5}
             tip = f"{x:.0f} % removed: {100 * y:.0f} % of the error remains"
-            canvas.add(
-                "circle", f"dot {style}", cx=canvas.x(x), cy=canvas.y(y), r=2.5, data_tip=tip
-            )
+            canvas.add("circle", f"dot {style}", **place, data_tip=tip)
     keys = (Key("s0", "by the confidence"), Key("oracle", "by the true errors (the best order)"))
     return Chart(title, canvas.markup(), keys)
 
 
 def _costs(evaluations: Sequence[Evaluation]) -> Chart:
-    """Return time against error, a dot for each pair."""
+    """Return the chart of time and error, with a dot for each pair."""
     title = "Time and EPE of each pair"
-    every = [record for one in evaluations for record in one.done]
-    times = [max(record.seconds, 1e-6) for record in every]
-    errors = [max(record.epe, _SMALLEST) for record in every]
+    every = [
+        (which, record)
+        for which, one in reversed(list(enumerate(evaluations)))
+        for record in one.done
+    ]
+    times = [max(record.seconds, 1e-6) for _, record in every]
+    errors = [max(record.epe, _SMALLEST) for _, record in every]
     canvas = _Canvas(
         title,
         _x_axis(*_span(times), log=_wide(times)),
         _y_axis(*_span(errors), log=_wide(errors)),
     )
     canvas.frame("seconds", "EPE in pixels")
-    for which, one in reversed(list(enumerate(evaluations))):
-        for record in one.done:
-            tip = f"{record.pair}: {record.seconds:.3g} s, EPE {brief(record.epe)} px"
-            canvas.add(
-                "circle",
-                f"dot s{which}",
-                cx=canvas.x(max(record.seconds, 1e-6)),
-                cy=canvas.y(max(record.epe, _SMALLEST)),
-                r=4.0,
-                data_tip=f"{one.label}, {tip}" if len(evaluations) > 1 else tip,
-                data_pair=record.pair,
-            )
+    for (which, record), seconds, error in zip(every, times, errors, strict=True):
+        tip = f"{record.pair}: {record.seconds:.3g} s, EPE {brief(record.epe)} px"
+        tip = f"{evaluations[which].label}, {tip}" if len(evaluations) > 1 else tip
+        place: dict[str, Any] = {"cx": canvas.x(seconds), "cy": canvas.y(error), "r": 4.0}
+        canvas.add("circle", f"dot s{which}", **place, data_tip=tip, data_pair=record.pair)
     return Chart(title, canvas.markup(), _keys(evaluations))
 
 
@@ -321,7 +289,7 @@ def _wide(values: Sequence[float]) -> bool:
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis: with some room, from 0 on if it is linear."""
+    """Return the ends of an axis with some margin; a linear axis starts at 0."""
     if _wide(values):
         return min(values) / 1.3, max(values) * 1.3
     return 0.0, 1.1 * max(values)

@@ -1,4 +1,4 @@
-"""How far pixels are from the boundaries of a mask."""
+"""The distance of pixels to the boundaries of a mask."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from hamflow.errors import InputError
 
 
 def boundary(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which pixels share a side with one of the other value.
-
-    These are on both sides of a boundary; the border of the image is none.
-    """
+    """Return which pixels share a side with a pixel of the other value, on both sides."""
     marks = np.zeros_like(mask)
     for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
         differs = mask[here] != mask[there]
@@ -22,22 +19,10 @@ def boundary(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def boundary_distance(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the exact Euclidean distance of each pixel to the nearest of `boundary`.
+    """Return the Euclidean distance of each pixel to the nearest pixel of `boundary`.
 
-    Parameters
-    ----------
-    mask : (H, W) array of bool
-        With at least one pixel.
-
-    Returns
-    -------
-    distance : (H, W) array
-        Between the centers of the pixels; 0 on the boundary itself, infinite if there is none.
-
-    Raises
-    ------
-    InputError
-        If scipy is not installed.
+    It is measured between pixel centers, and infinite if there is no boundary. Raises an InputError
+    if scipy is not installed.
     """
     marks = boundary(mask)
     if not marks.any():

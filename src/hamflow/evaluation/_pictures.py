@@ -1,4 +1,4 @@
-"""The pictures of a pair in a report: frame, flows, errors, occlusion and confidence."""
+"""The pictures of a pair in a report."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from hamflow.evaluation.methods import Estimate
+from hamflow.evaluation.methods import Estimate, as_rgb
 from hamflow.evaluation.runner import Pair
 from hamflow.flow import flow_to_color
-from hamflow.visualize import error_map, to_bytes, typical_length, wheel_picture
+from hamflow.visualize import error_map, typical_length, wheel_picture
 
 _LONGEST = 480  # longest side of a picture in the page
 _QUALITY = 88
@@ -23,73 +23,59 @@ _QUALITY = 88
 _Picture = NDArray[np.uint8]
 _Mask = NDArray[np.bool_]
 
-# Of Okabe and Ito, whose colors the color-blind can tell from each other, too.
+# Colors of Okabe and Ito, which color-blind readers can distinguish.
 OCCLUSION = {
     "found": (0, 158, 115),
     "missed": (213, 94, 0),
     "wrongly found": (86, 180, 233),
 }
-"""Colors of occluded pixels: true positives, false negatives, false positives."""
+"""Colors of true positives, false negatives and false positives of the occlusion."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture.
+    """One picture."""
 
-    Attributes
-    ----------
-    kind : str
-        Which legend it needs: frame, flow, error, occlusion or confidence.
-    title : str
-        What it shows.
-    source : str
-        Itself, as a data URI.
-    size : tuple of int
-        Width and height.
-    note : str
-        What the legend is of.
-    """
-
-    kind: str
+    kind: str  # which legend it needs: frame, flow, error, occlusion or confidence
     title: str
-    source: str
-    size: tuple[int, int]
-    note: str = ""
+    source: str  # the picture as a data URI
+    size: tuple[int, int]  # width and height
+    note: str = ""  # a text for the legend
 
 
 def panels(pair: Pair, estimate: Estimate) -> tuple[list[Panel], list[str]]:
-    """Return the pictures of an estimate, and why others are missing."""
+    """Return the pictures of an estimate, and sentences about pictures that are missing."""
     truth = pair.flow
     known = np.asarray(~np.isnan(truth).any(axis=2))
-    # The truth's own scale for both, so that their colors can be compared.
+    # One scale for both flows, so that their colors can be compared.
     longest = typical_length(truth)
     rim = f"{longest:.3g} px"
     found = [
-        _panel("frame", "First frame", _as_rgb(pair.image0)),
+        _panel("frame", "First frame", as_rgb(pair.image0)),
         _panel("flow", "True flow", flow_to_color(truth, longest), known, note=rim),
         _panel("flow", "Estimated flow", flow_to_color(estimate.flow, longest), note=rim),
         _panel("error", "Endpoint error", error_map(estimate.flow, truth, legend=False), known),
     ]
     missing = []
     if estimate.occlusion is None:
-        missing.append("No occlusion: the method does not estimate it.")
+        missing.append("There is no occlusion, because the method does not estimate it.")
     elif pair.occluded is None:
-        missing.append("No occlusion: the truth about it is not known.")
+        missing.append("There is no occlusion, because the true occlusion is not known.")
     else:
         true = pair.occluded
-        # Where the truth is unknown, nothing is right or wrong.
         masks = (estimate.occlusion & true, ~estimate.occlusion & true, estimate.occlusion & ~true)
-        picture = _painted(_as_rgb(pair.image0), [mask & known for mask in masks])
+        picture = _painted(as_rgb(pair.image0), [mask & known for mask in masks])
         found.append(_panel("occlusion", "Occlusion", picture))
     if estimate.confidence is None:
-        missing.append("No confidence: the method does not estimate it.")
+        missing.append("There is no confidence, because the method does not estimate it.")
     else:
-        found.append(_panel("confidence", "Confidence", _gray(estimate.confidence)))
+        gray = np.rint(255 * np.clip(estimate.confidence, 0, 1)).astype(np.uint8)
+        found.append(_panel("confidence", "Confidence", as_rgb(gray)))
     return found, missing
 
 
 def error_scale() -> list[tuple[str, float]]:
-    """Return the colors of `error_map`, each with the error in pixels that it begins at."""
+    """Return the colors of `error_map`, each with the smallest error that it stands for."""
     limits = [0.0, *(3 * 2.0**k for k in range(-4, 5))]
     flow = np.zeros((1, len(limits), 2))
     flow[0, :, 0] = limits
@@ -98,13 +84,12 @@ def error_scale() -> list[tuple[str, float]]:
 
 
 def css(color: Any) -> str:
-    """Return an RGB color as style sheets have it."""
-    red, green, blue = (int(part) for part in color)
-    return f"#{red:02x}{green:02x}{blue:02x}"
+    """Return an RGB color for a style sheet."""
+    return "#" + "".join(f"{int(part):02x}" for part in color)
 
 
 def wheel() -> str:
-    """Return the color wheel on nothing, as a data URI."""
+    """Return the color wheel on a transparent ground, as a data URI."""
     size = 96
     place = (np.arange(size) + 0.5) * 2 / size - 1
     inside = np.hypot(*np.meshgrid(place, place)) <= 1
@@ -120,13 +105,13 @@ def _panel(
 
 
 def _reduced(picture: _Picture, known: _Mask | None) -> Image.Image:
-    """Return a picture of the size for the page; unknown pixels do not darken known ones."""
+    """Reduce a picture to the size for the page, without mixing unknown pixels into known ones."""
     height, width = picture.shape[:2]
     ratio = min(1.0, _LONGEST / max(height, width))
     size = (max(1, round(ratio * width)), max(1, round(ratio * height)))
     if known is None or known.all():
         return Image.fromarray(picture).resize(size, Image.Resampling.BOX)
-    # Pillow weights colors by their opacity; sparse truth would be nearly black otherwise.
+    # Pillow weights colors by their opacity. Without this, sparse truth would be nearly black.
     weighted = Image.fromarray(np.dstack([picture, np.uint8(255) * known]))
     pixels = np.array(weighted.resize(size, Image.Resampling.BOX))
     pixels[pixels[:, :, 3] == 0] = 0
@@ -135,27 +120,16 @@ def _reduced(picture: _Picture, known: _Mask | None) -> Image.Image:
 
 def _uri(picture: Image.Image, form: str) -> str:
     buffer = io.BytesIO()
-    # Colors at full resolution: here they are what the picture is about.
+    # Without subsampling, because the colors matter here.
     options: dict[str, Any] = {"quality": _QUALITY, "subsampling": 0} if form == "jpeg" else {}
     picture.save(buffer, form, optimize=True, **options)
     return f"data:image/{form};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def _as_rgb(image: NDArray[Any]) -> _Picture:
-    pixels = to_bytes(image)
-    return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
-
-
 def _painted(frame: _Picture, masks: Sequence[_Mask]) -> _Picture:
-    """Paint masks in the colors of `OCCLUSION` over a faded frame."""
+    """Draw masks in the colors of `OCCLUSION` on a faded frame."""
     gray = np.asarray(Image.fromarray(frame).convert("L"))
-    faded = (64 + gray * 0.4).astype(np.uint8)
-    picture = np.repeat(faded[:, :, None], 3, axis=2)
+    picture = as_rgb((64 + gray * 0.4).astype(np.uint8))
     for mask, color in zip(masks, OCCLUSION.values(), strict=True):
         picture[mask] = color
     return picture
-
-
-def _gray(confidence: NDArray[np.float32]) -> _Picture:
-    gray = np.rint(255 * np.clip(confidence, 0, 1)).astype(np.uint8)
-    return np.repeat(gray[:, :, None], 3, axis=2)

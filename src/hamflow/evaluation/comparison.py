@@ -1,4 +1,4 @@
-"""Methods side by side: whether they differ on the same pairs by more than chance."""
+"""Comparison of methods: whether they differ on the same pairs by more than chance."""
 
 from __future__ import annotations
 
@@ -21,77 +21,57 @@ METRICS = (
     "ause",
     "seconds",
 )
-"""What can be compared; of all of these, less is better."""
+"""What can be compared; lower is better for all of them."""
 
-# What describes the data and was not said is this; what says which pairs are taken is not here.
+# Settings that describe the data, with their defaults; those that choose pairs may differ.
 _DATA = {"dataset": None, "pass": "clean", "split": "training", "photographs": None, "seed": None}
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """One method against the first.
-
-    Attributes
-    ----------
-    method, baseline : str
-        The labels of the two.
-    metric : str
-        What is compared.
-    difference : PairedDifference or None
-        None if there is no pair on which both succeeded.
-    left_out : int
-        Pairs that only one of them has, or that one of them failed on.
-    clusters : bool
-        Whether groups were resampled.
-    """
+    """The difference between a method and the baseline."""
 
     method: str
     baseline: str
     metric: str
-    difference: PairedDifference | None
-    left_out: int
-    clusters: bool
+    difference: PairedDifference | None  # None if there is no pair on which both succeeded
+    left_out: int  # pairs that one of the methods lacks or failed on
+    clusters: bool  # whether groups were resampled instead of pairs
 
     @property
     def sentence(self) -> str:
-        """What came of it, in words."""
+        """The result in words."""
         found = self.difference
         if found is None:
             return f"{self.method} and {self.baseline} have no pair on which both succeeded."
-        said = {
+        verdict = {
             "better": f"{self.method} is better than {self.baseline}",
             "worse": f"{self.method} is worse than {self.baseline}",
             "not distinguishable": f"{self.method} is not distinguishable from {self.baseline}",
             "too few to tell": f"{self.method} against {self.baseline}, too few to tell",
         }[found.verdict]
-        said += (
-            f": {self.metric} differs by "
-            f"{found.mean:+.4g}{_interval(found.low, found.high, '+.4g')}"
-        )
+        ratio = ""
         if not math.isnan(found.ratio):
-            said += f", and is {found.ratio:.4g} times as large in the geometric mean"
-            said += _interval(found.ratio_low, found.ratio_high, ".4g")
-        said += (
-            f"; it is smaller on {found.wins} of {_count(found.pairs, 'pair')}, larger on "
-            f"{found.losses}, equal on {found.ties}."
+            ratio = f", and is {found.ratio:.4g} times as large in the geometric mean"
+            ratio += _interval(found.ratio_low, found.ratio_high, ".4g")
+        said = (
+            f"{verdict}: {self.metric} differs by {found.mean:+.4g}"
+            f"{_interval(found.low, found.high, '+.4g')}{ratio}; it is smaller on {found.wins} of "
+            f"{_count(found.pairs, 'pair')}, larger on {found.losses}, equal on {found.ties}."
         )
-        return said + self._caution(found.units)
-
-    def _caution(self, units: int) -> str:
-        said = ""
         if self.left_out:
             said += (
                 f" Left out: {_count(self.left_out, 'pair')} that one of them failed on or lacks."
             )
-        what = _count(units, "group" if self.clusters else "pair")
-        if units < 2:
-            return f"{said} There is only {what}, which tells nothing of chance."
-        if units < FEW:
-            said += f" There are only {what}: the interval is too narrow to be relied on."
+        number = _count(found.units, "group" if self.clusters else "pair")
+        if found.units < 2:
+            said += f" There is only {number}, which is not enough for an interval."
+        elif found.units < FEW:
+            said += f" There are only {number}, so the interval is too narrow to be relied on."
         return said
 
     def as_row(self) -> dict[str, Any]:
-        """Return everything by name, ready for JSON."""
+        """Return the result for JSON."""
         return {
             "method": self.method,
             "baseline": self.baseline,
@@ -103,20 +83,20 @@ class Contrast:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Methods side by side.
+    """The comparison of several methods with the first, the baseline.
 
     Attributes
     ----------
     metric : str
         What is compared.
     clusters : bool
-        Whether groups were resampled.
+        Whether groups were resampled instead of pairs.
     evaluations : tuple of Evaluation
-        Of each method, the first of which the others are held against.
+        The evaluations of all methods.
     contrasts : tuple of Contrast
-        One for each of the others.
+        The difference of each other method to the baseline.
     rows : tuple of dict
-        For each pair its name and what was measured with each method, None if nothing was.
+        The name of each pair, and the metric of each method on it; None if it is not known.
     """
 
     metric: str
@@ -126,7 +106,7 @@ class Comparison:
     rows: tuple[dict[str, Any], ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
+        """Return everything, for JSON."""
         return {
             "metric": self.metric,
             "clusters": self.clusters,
@@ -147,37 +127,34 @@ def compare(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """Hold methods against the first one, on the pairs on which both succeeded.
+    """Compare methods with the first one, on the pairs on which both succeeded.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
-        At least two, of the same data, with labels of their own.
+        At least two, of the same data, with different labels.
     metric : str
-        One of `METRICS`; of all of them, less is better.
+        One of `METRICS`; lower is better.
     clusters : bool
-        Resample groups (scenes) instead of pairs: the name of a pair without its last part.
+        Resample groups (scenes) instead of pairs. The group of a pair is its name without the last
+        part.
     resamples, seed : int
         As for `paired_bootstrap`.
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------
     InputError
-        If there are fewer than two, labels are the same, the metric is unknown, the data differ,
-        or groups are asked for where there are none.
+        If there are fewer than two evaluations, labels repeat, the metric is unknown, the data
+        differ, or there are no groups to resample.
     """
     labels = [one.label for one in evaluations]
     if len(labels) < 2:
         raise InputError("A comparison needs at least two methods.")
     twice = [label for label in labels if labels.count(label) > 1]
     if twice:
-        raise InputError(f"{twice[0]} is there twice; a comparison needs different methods.")
+        raise InputError(f"{twice[0]} is given twice; a comparison needs different methods.")
     if metric not in METRICS:
-        raise InputError(f"There is no metric {metric!r}; known are {', '.join(METRICS)}.")
+        raise InputError(f"There is no metric {metric!r}; choose one of {', '.join(METRICS)}.")
     for other in evaluations[1:]:
         _check_data(evaluations[0], other)
 
@@ -211,41 +188,38 @@ def compare(
 
 
 def check_groups(names: Sequence[str]) -> None:
-    """Raise an InputError if the pairs of these names are in no groups."""
+    """Raise an InputError if the names of the pairs show no groups."""
     if not any("/" in name for name in names):
-        raise InputError(
-            "The pairs of this data set are not in groups, so none can be resampled; leave the "
-            "clusters away."
-        )
+        raise InputError("The pairs of this data set form no groups; leave the clusters out.")
 
 
 def _measured(evaluation: Evaluation, metric: str) -> dict[str, float]:
-    """Return the values by pair, where there are any."""
+    """Return the known values by pair."""
     found = ((record.pair, record.as_row()[metric]) for record in evaluation.done)
     return {pair: float(value) for pair, value in found if value is not None}
 
 
 def _check_data(first: Evaluation, other: Evaluation) -> None:
-    """Refuse what has the same names, but is not the same."""
-    here, there = (dict(one.settings.get("data") or {}) for one in (first, other))
-    if here and there:
+    """Raise an InputError if two evaluations are of different data with the same names."""
+    settings = [dict(one.settings.get("data") or {}) for one in (first, other)]
+    different = ""
+    if all(settings):
         for key, default in _DATA.items():
-            values = here.get(key, default), there.get(key, default)
-            if values[0] != values[1]:
-                raise InputError(
-                    f"{first.label} and {other.label} were evaluated on different data: {key} was "
-                    f"{values[0]} and {values[1]}; compare evaluations of the same."
-                )
-    marks = {record.pair: _mark(record) for record in first.done}
+            here, there = (data.get(key, default) for data in settings)
+            if here != there:
+                different = different or f"{key} was {here} and {there}"
+    known = {record.pair: _source(record) for record in first.done}
     for record in other.done:
-        if marks.get(record.pair, _mark(record)) != _mark(record):
-            raise InputError(
-                f"{first.label} and {other.label} were evaluated on different data: the files of "
-                f"{record.pair} are not the same; compare evaluations of the same."
-            )
+        if known.get(record.pair, _source(record)) != _source(record):
+            different = different or f"the files of {record.pair} are not the same"
+    if different:
+        raise InputError(
+            f"{first.label} and {other.label} were evaluated on different data: {different}; "
+            "compare evaluations of the same data."
+        )
 
 
-def _mark(record: PairRecord) -> tuple[str, int]:
+def _source(record: PairRecord) -> tuple[str, int]:
     assert record.metrics is not None
     return record.data, record.metrics.pixels
 
@@ -258,12 +232,12 @@ def read_evaluation(path: str | os.PathLike[str], label: str) -> Evaluation:
     path : str or os.PathLike
         The file that `evaluate` wrote as its log.
     label : str
-        What to call the method.
+        The name of the method in tables.
 
     Raises
     ------
     FileError
-        If it cannot be read, or is no such log.
+        If it cannot be read, or is not the log of an evaluation.
     """
     settings, lines = read_log(Path(path), WORK)
     try:

@@ -1,4 +1,4 @@
-"""Which data something was computed from, wherever they are on the disk."""
+"""Fingerprints that tell whether the data of a pair have changed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,10 @@ _PATHS = ("image0_path", "image1_path", "flow_path", "noc_path", "occluded_path"
 
 
 def fingerprints(pairs: Sequence[Any]) -> Callable[[int], str]:
-    """Return a function from the number of a pair to a short text that differs if the pair does.
+    """Return a function from the number of a pair of a data set to its fingerprint.
 
-    Of files, the content counts, not the folder that they are in; of rendered scenes, what they are
-    rendered from.
-
-    Parameters
-    ----------
-    pairs : sequence of pairs
-        A data set.
-
-    Raises
-    ------
-    FileError
-        If a file of a pair cannot be read.
+    It depends on the content of the files, not on their folder; for rendered scenes, on the
+    settings and photographs that they are rendered from.
     """
     if isinstance(pairs, SyntheticDataset):
         common = _digest(_rendered(pairs))

@@ -1,4 +1,4 @@
-"""Everything that can be measured, by name: presets, the paper's models, OpenCV's methods."""
+"""All methods that can be evaluated: presets, the paper's models, methods of OpenCV."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ from hamflow.window import Window, WindowLike
 Image = NDArray[Any]
 
 LOCAL = ("wta-ff", "wta-fq", "wta-qq")
-"""The local model: winner takes all, with floats, with both, and with bits."""
+"""The local model: winner takes all with float descriptors, float and binary, and binary."""
 JOINT = ("crf-f", "crf-q")
-"""The joint model, with floats and with bits."""
+"""The joint model, with float and with binary descriptors."""
 PEER = "opencv-"
-"""How the names of OpenCV's methods begin."""
+"""The prefix of the names of OpenCV's methods."""
 
 _WINDOW = 128  # the paper's D
-_EVERY_RUN = ("last", "best")
+_TRAINING_FILES = ("last", "best")  # every training run gives its weights these names
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What a method says about a pair, at full resolution.
+    """What a method estimates for a pair, at full resolution.
 
     Attributes
     ----------
     flow : (H, W, 2) array of float32
+        The flow.
     occlusion : (H, W) array of bool, or None
-        Pixels of the first frame that are hidden in the second.
+        Pixels of the first frame that are occluded in the second.
     confidence : (H, W) array of float32, or None
-        The higher, the smaller the error should be.
+        Higher means that a smaller error is expected.
     gap : float or None
         Duality gap of the joint model.
     """
@@ -57,24 +58,22 @@ class Estimate:
 
 @dataclass(frozen=True)
 class MethodConfig:
-    """What to measure.
+    """A method to evaluate.
 
     Parameters
     ----------
     name : str
-        A preset of the estimator or a TOML file that changes one; ``wta-ff``, ``wta-fq``,
-        ``wta-qq`` (local model) or ``crf-f``, ``crf-q`` (joint model); or ``opencv-`` and one of
-        OpenCV's methods, see `method_names`.
+        One of `method_names`, or a TOML file that changes a preset.
     model : str, optional
-        Descriptor, as `hamflow.load_model` takes it; ``default`` for the local and the joint model,
-        the preset's own for a preset.
+        Descriptor, as `hamflow.load_model` takes it. By default that of the preset, or ``default``
+        for the local and the joint model.
     window : Window, int or tuple, optional
-        Displacements to look at, in pixels of the reduced frames. Without it, D = 128 for the
-        local and the joint model, and a preset decides by itself.
+        Displacements to search, in pixels of the reduced frames. By default D = 128 for the local
+        and the joint model; a preset chooses its own.
     scale : int
-        Frames are reduced by this factor first, and the flow is brought back to full resolution.
+        Frames are first reduced by this factor, and the flow is enlarged to full resolution.
     crf : CrfConfig, optional
-        Parameters of ``crf-f`` and ``crf-q``: by default the paper's, 5×8 iterations.
+        Parameters of ``crf-f`` and ``crf-q``. By default the paper's, with 5×8 iterations.
     """
 
     name: str = "balanced"
@@ -90,7 +89,7 @@ class MethodConfig:
             object.__setattr__(self, "window", Window.of(self.window))
         given = (self.model, self.window) != (None, None)
         if self.name.startswith(PEER) and given:
-            raise InputError(f"{self.name} takes neither a model nor a window.")
+            raise InputError(f"{self.name} takes neither a model nor a window; leave them out.")
         if self.crf is not None and self.name not in JOINT:
             raise InputError(
                 f"Only {' and '.join(JOINT)} take parameters of the joint model; a preset has "
@@ -99,24 +98,23 @@ class MethodConfig:
 
     @property
     def label(self) -> str:
-        """A short name that also tells what is not as usual, fit for a table or a file."""
+        """A short name with the settings that are not the default, for tables and files."""
         parts = [self.stem]
         if self.model is not None:
             path = Path(self.model)
-            # Every training run calls its weights alike; its folder has the name.
-            parts.append(path.parent.name if path.stem in _EVERY_RUN else path.stem)
+            parts.append(path.parent.name if path.stem in _TRAINING_FILES else path.stem)
         if self.scale > 1:
             parts.append(f"scale{self.scale}")
         return "-".join(part for part in parts if part)
 
     @property
     def stem(self) -> str:
-        """The name; of a file, without its folder and suffix."""
+        """The name; for a TOML file, without its folder and suffix."""
         return Path(self.name).stem if self.name.endswith(".toml") else self.name
 
 
 def method_names() -> list[str]:
-    """Return the names that `Method` knows, OpenCV's methods only where they are installed."""
+    """Return the names of all methods; those of OpenCV only if it is installed."""
     try:
         peers = sorted(_peers())
     except InputError:
@@ -130,13 +128,14 @@ class Method:
     Parameters
     ----------
     config : MethodConfig or str
-        What to measure; a string is short for ``MethodConfig(name)``.
+        The method; a string is short for ``MethodConfig(name)``.
 
     Attributes
     ----------
     config : MethodConfig
+        The method.
     settings : dict
-        All that the result depends on, ready for JSON: the same settings, the same flow.
+        Everything that the result depends on, for JSON.
 
     Raises
     ------
@@ -166,11 +165,11 @@ class Method:
 
     @property
     def label(self) -> str:
-        """As that of the config."""
+        """The label of the config."""
         return self.config.label
 
     def __call__(self, image0: Image, image1: Image) -> Estimate:
-        """Return the estimate for two frames of one size."""
+        """Return the estimate for two frames of the same size."""
         factor, shape = self.config.scale, (image0.shape[0], image0.shape[1])
         if min(shape) < factor:
             raise InputError(
@@ -180,7 +179,7 @@ class Method:
         small = self._run(reduced(image0, factor), reduced(image1, factor))
         if factor == 1:
             return small
-        # Labels are whole numbers that must not be mixed; other flows are smooth.
+        # Flow in whole pixels must not be interpolated; other flow is smooth.
         whole = self.config.name in (*LOCAL, *JOINT)
         enlarge: Callable[..., Any] = enlarged_boxes if whole else enlarged_smoothly
         return replace(
@@ -192,7 +191,7 @@ class Method:
 
 
 def _prepared(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate], dict[str, Any]]:
-    """Return what estimates the flow of reduced frames, and its settings."""
+    """Return the function that estimates the flow of reduced frames, and its settings."""
     if config.name in LOCAL or config.name in JOINT:
         name = "default" if config.model is None else config.model
         window = Window.of(_WINDOW if config.window is None else config.window)
@@ -206,7 +205,7 @@ def _prepared(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate],
         peers = _peers()
         if config.name not in peers:
             raise InputError(
-                f"There is no method {config.name!r}; of OpenCV's, there are "
+                f"There is no method {config.name!r}; those of OpenCV are "
                 f"{', '.join(sorted(peers))}."
             )
         return peers[config.name], {"opencv": opencv_version()}
@@ -262,7 +261,7 @@ def _joint(
 
 def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     def estimate(method: Callable[..., Any]) -> Callable[[Image, Image], Estimate]:
-        return lambda first, second: Estimate(method(_color(first), _color(second)))
+        return lambda first, second: Estimate(method(as_rgb(first), as_rgb(second)))
 
     return {
         PEER + name.split()[0].lower(): estimate(method)
@@ -270,7 +269,8 @@ def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     }
 
 
-def _color(image: Image) -> NDArray[np.uint8]:
+def as_rgb(image: Image) -> NDArray[np.uint8]:
+    """Return an image of 8 or 16 bits, in gray or color, as 8-bit RGB."""
     pixels = to_bytes(image)
     return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 

@@ -1,11 +1,11 @@
-"""The errors of a flow against the truth, as Sintel and KITTI count them."""
+"""The errors of a flow against the true flow, as Sintel and KITTI define them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,91 +14,62 @@ from hamflow._check import as_flow
 from hamflow.errors import InputError
 from hamflow.evaluation._distance import boundary_distance
 
-# Each mean: of what, over which pixels. In the order of the columns.
-_MEANS = {
-    "epe_all": ("epe", "all"),
-    "epe_noc": ("epe", "noc"),
-    "epe_occ": ("epe", "occ"),
-    "s0_10": ("epe", "s0_10"),
-    "s10_40": ("epe", "s10_40"),
-    "s40plus": ("epe", "s40plus"),
-    "d0_10": ("epe", "d0_10"),
-    "d10_60": ("epe", "d10_60"),
-    "d60_140": ("epe", "d60_140"),
-    "fl_all": ("fl", "all"),
-    "fl_noc": ("fl", "noc"),
-    "outlier_1px": ("1px", "all"),
-    "outlier_3px": ("3px", "all"),
-    "outlier_5px": ("5px", "all"),
-    "outlier_1px_noc": ("1px", "noc"),
-    "outlier_3px_noc": ("3px", "noc"),
-    "outlier_5px_noc": ("5px", "noc"),
-    "angular_all": ("angle", "all"),
-    "angular_noc": ("angle", "noc"),
-}
-_COUNTS = {
-    region: "pixels" if region == "all" else f"pixels_{region}"
-    for region in dict.fromkeys(region for _, region in _MEANS.values())
-}
-
 Row = dict[str, float | int | None]
 
 
 @dataclass(frozen=True)
 class FlowMetrics:
-    """Means over pixels of known truth, and how many these are.
+    """Mean errors over the pixels whose true flow is known, and the numbers of these pixels.
 
-    The error of a pixel is the endpoint error (EPE): the distance from the flow to the truth. A
-    mean over no pixels is NaN. Shares are in 0..1.
+    The error of a pixel is the endpoint error (EPE): the distance between the flow and the true
+    flow. A mean over no pixels is NaN. Shares are in 0..1.
 
     Attributes
     ----------
     epe_all, epe_noc, epe_occ : float
-        Mean error of all pixels, of those that are not occluded, and of those that are.
+        Mean error of all, of the visible, and of the occluded pixels.
     s0_10, s10_40, s40plus : float
-        Mean error where the length of the true flow is below 10 pixels, from 10 to below 40, and
-        from 40 on.
+        Mean error where the true flow is shorter than 10 pixels, from 10 to below 40, and longer.
     d0_10, d10_60, d60_140 : float
-        Mean error of the pixels that are not occluded and whose distance to the nearest occlusion
-        boundary is below 10 pixels, from 10 to below 60, and from 60 to below 140. See the notes
-        of `epe_metrics`.
+        Mean error of the visible pixels whose distance to the nearest occlusion boundary is below
+        10 pixels, from 10 to below 60, and from 60 to below 140; see the notes of `epe_metrics`.
     fl_all, fl_noc : float
-        Share of all pixels, and of those that are not occluded, whose error is above 3 pixels and
-        above 5 % of the length of the true flow.
+        Share of all, and of the visible pixels whose error is above 3 pixels and above 5 % of the
+        length of the true flow.
     outlier_1px, outlier_3px, outlier_5px : float
-        Share of the pixels whose error is above so many pixels.
+        Share of the pixels whose error is above 1, 3 and 5 pixels.
     outlier_1px_noc, outlier_3px_noc, outlier_5px_noc : float
-        The same of those that are not occluded.
+        The same for the visible pixels.
     angular_all, angular_noc : float
-        Mean angle in degrees between (u, v, 1) of the flow and of the truth, of all pixels and of
-        those that are not occluded.
+        Mean angle in degrees between (u, v, 1) of the flow and of the true flow, of all and of the
+        visible pixels.
     pixels, pixels_noc, pixels_occ, pixels_s0_10, pixels_s10_40, pixels_s40plus : int
-        How many pixels there are of each kind.
+        How many pixels there are in each region.
     pixels_d0_10, pixels_d10_60, pixels_d60_140 : int
         The same near occlusion boundaries.
     sums : mapping of str to float
-        What the means are of, before the division, by their names: `pool` needs no more.
+        The sums behind the means by their names, which `pool` adds.
     """
 
-    epe_all: float
-    epe_noc: float
-    epe_occ: float
-    s0_10: float
-    s10_40: float
-    s40plus: float
-    d0_10: float
-    d10_60: float
-    d60_140: float
-    fl_all: float
-    fl_noc: float
-    outlier_1px: float
-    outlier_3px: float
-    outlier_5px: float
-    outlier_1px_noc: float
-    outlier_3px_noc: float
-    outlier_5px_noc: float
-    angular_all: float
-    angular_noc: float
+    epe_all: Annotated[float, "epe", "all"]
+    epe_noc: Annotated[float, "epe", "noc"]
+    epe_occ: Annotated[float, "epe", "occ"]
+    s0_10: Annotated[float, "epe", "s0_10"]
+    s10_40: Annotated[float, "epe", "s10_40"]
+    s40plus: Annotated[float, "epe", "s40plus"]
+    d0_10: Annotated[float, "epe", "d0_10"]
+    d10_60: Annotated[float, "epe", "d10_60"]
+    d60_140: Annotated[float, "epe", "d60_140"]
+    fl_all: Annotated[float, "fl", "all"]
+    fl_noc: Annotated[float, "fl", "noc"]
+    outlier_1px: Annotated[float, "1px", "all"]
+    outlier_3px: Annotated[float, "3px", "all"]
+    outlier_5px: Annotated[float, "5px", "all"]
+    outlier_1px_noc: Annotated[float, "1px", "noc"]
+    outlier_3px_noc: Annotated[float, "3px", "noc"]
+    outlier_5px_noc: Annotated[float, "5px", "noc"]
+    angular_all: Annotated[float, "angle", "all"]
+    angular_noc: Annotated[float, "angle", "noc"]
     pixels: int
     pixels_noc: int
     pixels_occ: int
@@ -111,43 +82,53 @@ class FlowMetrics:
     sums: Mapping[str, float] = field(repr=False, compare=False)
 
     def as_row(self) -> Row:
-        """Return all means and counts by their names, always the same in the same order.
-
-        A mean over no pixels is None: an empty cell in CSV, and null in JSON, which has no NaN.
-        """
+        """Return all means and counts by their names; a mean over no pixels is None."""
         return self._means() | {name: getattr(self, name) for name in _COUNTS.values()}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> FlowMetrics:
-        """Return the metrics whose `as_row` it is, or of which it has the columns.
+        """Return the metrics that a row of `as_row` holds, possibly among other columns.
 
-        Sums are the means times the counts, so they may differ in their last digit.
+        The sums are computed from means and counts, so their last digit may differ.
         """
-        counts = {name: int(row[name]) for name in _COUNTS.values()}
-        means = {name: math.nan if row[name] is None else float(row[name]) for name in _MEANS}
-        sums = {
-            name: means[name] * counts[_COUNTS[over]] if counts[_COUNTS[over]] else 0.0
-            for name, (_, over) in _MEANS.items()
+        counts: dict[str, Any] = {name: int(row[name]) for name in _COUNTS.values()}
+        means: dict[str, Any] = {
+            name: math.nan if row[name] is None else float(row[name]) for name in _MEANS
         }
-        return _filled(means, counts, sums)
+        numbers = {name: counts[_COUNTS[over]] for name, (_, over) in _MEANS.items()}
+        sums = {name: means[name] * n if n else 0.0 for name, n in numbers.items()}
+        return cls(**means, **counts, sums=sums)
 
     def _means(self) -> Row:
         means = {name: getattr(self, name) for name in _MEANS}
         return {name: None if math.isnan(mean) else mean for name, mean in means.items()}
 
 
+# The measure and the region of each mean, as annotated above.
+_MEANS: dict[str, tuple[str, str]] = {
+    name: hint.__metadata__
+    for name, hint in get_type_hints(FlowMetrics, include_extras=True).items()
+    if get_origin(hint) is Annotated
+}
+# The name of the number of pixels of each region.
+_COUNTS = {
+    over: "pixels" if over == "all" else f"pixels_{over}"
+    for over in dict.fromkeys(over for _, over in _MEANS.values())
+}
+
+
 @dataclass(frozen=True)
 class PooledMetrics:
-    """The metrics of several images together. All counts and sums are totals over the images.
+    """The metrics of several images together. Counts and sums are totals over the images.
 
     Attributes
     ----------
     pooled : FlowMetrics
-        Over all pixels of all images: an image with more known pixels counts more.
+        Means over all pixels of all images, so that images with more known pixels weigh more.
     mean : FlowMetrics
-        Means over the images that have such pixels, each of which counts alike.
+        Means over the images in which the metric is known, with equal weights.
     images : int
-        How many images there are.
+        The number of images.
     """
 
     pooled: FlowMetrics
@@ -155,11 +136,7 @@ class PooledMetrics:
     images: int
 
     def as_row(self) -> Row:
-        """Return everything by name, always the same names in the same order.
-
-        First `images`, then the columns of `FlowMetrics.as_row` with the pooled metrics, and last
-        the means over the images, with ``image_mean_`` before their names.
-        """
+        """Return the number of images, the pooled metrics, and the means as ``image_mean_...``."""
         means = {f"image_mean_{name}": mean for name, mean in self.mean._means().items()}
         return {"images": self.images} | self.pooled.as_row() | means
 
@@ -167,18 +144,18 @@ class PooledMetrics:
 def epe_metrics(
     flow: ArrayLike, truth: ArrayLike, occluded: ArrayLike | None = None
 ) -> FlowMetrics:
-    """Measure a flow against the truth.
+    """Measure the errors of a flow against the true flow.
 
     Parameters
     ----------
     flow : (H, W, 2) array_like
-        The flow to judge. It must be known wherever the truth is: leaving out what is difficult
-        must not pay, so fill it before.
+        The flow to measure. It must be known wherever the true flow is, so that a method cannot
+        gain by leaving out difficult pixels.
     truth : (H, W, 2) array_like
-        The true flow. Pixels with NaN in either component are not evaluated.
+        The true flow. Pixels with NaN in either component are ignored.
     occluded : (H, W) array_like of bool, optional
-        Which pixels are hidden in the second image. Without it, the figures for occluded and for
-        visible pixels and for occlusion boundaries are NaN, because they are not known.
+        Which pixels are occluded in the second image. Without it, the metrics of occluded and
+        visible pixels and near occlusion boundaries are NaN.
 
     Returns
     -------
@@ -193,15 +170,14 @@ def epe_metrics(
 
     Notes
     -----
-    The magnitudes and the distances to occlusion boundaries are split as by Sintel [1]_; the exact
+    The ranges of lengths and of distances to occlusion boundaries are Sintel's [1]_; the exact
     definition of the distance is ours. A boundary consists of the pixels of `occluded` that share a
-    side with one of the other value, on both sides and also where the truth is unknown; the
-    distance is the Euclidean one between the centers of pixels. Occluded pixels are in no band of
-    distance: they have `epe_occ`. Visible pixels from 140 on are in no band either, nor is any
-    pixel of an image without a boundary. Where truth and mask are sparse, as KITTI's are, the
-    boundaries are those of the measured points, and the bands say little.
+    side with a pixel of the other value, on both sides, also where the true flow is unknown. The
+    distance is the Euclidean one between pixel centers. The ranges of distance contain visible
+    pixels only, none at 140 pixels or more, and none in an image without a boundary. With sparse
+    truth, as KITTI's, the boundaries are those between measured points and have little meaning.
 
-    Fl is KITTI's [2]_, and the angle that of Barron et al. [3]_.
+    Fl is defined by KITTI [2]_, the angular error by Barron et al. [3]_.
 
     References
     ----------
@@ -227,7 +203,6 @@ def epe_metrics(
         )
     hidden = None if occluded is None else _as_mask(occluded, true.shape[:2])
     valid = ~np.isnan(true).any(axis=2)
-    # Both are taken to float64 before their difference is formed.
     there, here = true[valid].astype(np.float64), vectors[valid].astype(np.float64)
     _check_values(here, there)
 
@@ -241,13 +216,12 @@ def epe_metrics(
         "angle": _angle(here, there),
     }
     regions = _by_length(length) | _by_occlusion(hidden, valid)
-    return _metrics(
-        {
-            name: float(values[of][regions[over]].sum(dtype=np.float64))
-            for name, (of, over) in _MEANS.items()
-        },
-        {name: int(np.count_nonzero(regions[over])) for over, name in _COUNTS.items()},
-    )
+    sums = {
+        name: float(values[of][regions[over]].sum(dtype=np.float64))
+        for name, (of, over) in _MEANS.items()
+    }
+    counts = {name: int(np.count_nonzero(regions[over])) for over, name in _COUNTS.items()}
+    return _from_sums(sums, counts)
 
 
 def _as_mask(occluded: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -260,17 +234,17 @@ def _as_mask(occluded: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def _check_values(flow: NDArray[np.float64], truth: NDArray[np.float64]) -> None:
-    """Refuse what has no error, given the N×2 vectors at the pixels of known truth."""
+    """Raise an InputError for N×2 vectors, at the pixels of known truth, that have no error."""
     if np.isinf(truth).any():
         raise InputError("truth has infinite values; mark unknown pixels with NaN.")
     unknown = int(np.isnan(flow).any(axis=1).sum())
     if unknown:
         raise InputError(
             f"flow is unknown (NaN) at {unknown} of the {len(flow)} pixels where truth is known; "
-            f"fill it before."
+            "complete it first."
         )
     if np.isinf(flow).any():
-        raise InputError("flow has infinite values; give a finite one wherever truth is known.")
+        raise InputError("flow has infinite values where truth is known; give finite ones.")
 
 
 def _by_length(length: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
@@ -282,13 +256,13 @@ def _by_length(length: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
 def _by_occlusion(
     hidden: NDArray[np.bool_] | None, valid: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.bool_]]:
-    """Return which of the pixels of known truth are in which region; none if nothing is known."""
+    """Return which pixels of known truth are in which region; none if occlusion is unknown."""
     if hidden is None:
         nowhere = np.zeros(np.count_nonzero(valid), np.bool_)
         return dict.fromkeys(("noc", "occ", "d0_10", "d10_60", "d60_140"), nowhere)
     occ = hidden[valid]
     noc = ~occ
-    # The mask is whole where the truth has holes, so the boundaries are those of all of it.
+    # The boundaries of the whole mask, also where the truth is unknown.
     distance = boundary_distance(hidden)[valid]
     return {
         "noc": noc,
@@ -304,9 +278,9 @@ def _length(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _angle(flow: NDArray[np.float64], truth: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the angles in degrees between the N×2 vectors, in space and time."""
+    """Return the angles in degrees between (u, v, 1) of N×2 vectors."""
     one, other = _direction(flow), _direction(truth)
-    # The usual arccos of the product is off by up to 1e-6 degrees near 0; this is exact there.
+    # The usual arccos of the scalar product is inaccurate near 0 degrees.
     half = np.arctan2(np.linalg.norm(one - other, axis=1), np.linalg.norm(one + other, axis=1))
     return np.asarray(np.degrees(2 * half))
 
@@ -317,30 +291,20 @@ def _direction(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(spacetime / np.hypot(_length(vectors), 1)[:, None])
 
 
-def _metrics(sums: Mapping[str, float], counts: Mapping[str, int]) -> FlowMetrics:
-    means = {name: _ratio(sums[name], counts[_COUNTS[over]]) for name, (_, over) in _MEANS.items()}
-    return _filled(means, counts, sums)
-
-
-def _filled(
-    means: Mapping[str, float], counts: Mapping[str, int], sums: Mapping[str, float]
-) -> FlowMetrics:
-    fields: dict[str, Any] = {**means, **counts}
-    return FlowMetrics(**fields, sums=sums)
+def _from_sums(sums: Mapping[str, float], counts: Mapping[str, Any]) -> FlowMetrics:
+    means: dict[str, Any] = {
+        name: _ratio(sums[name], counts[_COUNTS[over]]) for name, (_, over) in _MEANS.items()
+    }
+    return FlowMetrics(**means, **counts, sums=sums)
 
 
 def pool(metrics: Iterable[FlowMetrics]) -> PooledMetrics:
-    """Put the metrics of several images together, in both ways that are in use.
+    """Combine the metrics of several images: over all pixels, as Sintel does, and as means.
 
     Parameters
     ----------
     metrics : iterable of FlowMetrics
-        Those of each image, from `epe_metrics`.
-
-    Returns
-    -------
-    pooled : PooledMetrics
-        Over all pixels (as Sintel has it), and as the mean over images.
+        The metrics of each image, from `epe_metrics`.
 
     Raises
     ------
@@ -349,16 +313,20 @@ def pool(metrics: Iterable[FlowMetrics]) -> PooledMetrics:
     """
     images = list(metrics)
     if not images:
-        raise InputError("metrics must hold those of at least one image.")
-    counts = {name: sum(getattr(one, name) for one in images) for name in _COUNTS.values()}
-    # fsum rounds once, so that the order of the images does not matter.
+        raise InputError("metrics must contain at least one image.")
+    counts: dict[str, Any] = {
+        name: sum(getattr(one, name) for one in images) for name in _COUNTS.values()
+    }
+    # fsum rounds only once, so that the order of the images does not matter.
     sums = {name: math.fsum(one.sums[name] for one in images) for name in _MEANS}
-    means = {}
+    means: dict[str, Any] = {}
     for name, (_, over) in _MEANS.items():
-        # An image without such pixels has NaN there.
+        # In an image without such pixels, the mean is NaN.
         having = [getattr(one, name) for one in images if getattr(one, _COUNTS[over])]
         means[name] = _ratio(math.fsum(having), len(having))
-    return PooledMetrics(_metrics(sums, counts), _filled(means, counts, sums), len(images))
+    return PooledMetrics(
+        _from_sums(sums, counts), FlowMetrics(**means, **counts, sums=sums), len(images)
+    )
 
 
 def _ratio(total: float, count: int) -> float:

@@ -1,4 +1,4 @@
-"""OpenCV's dense optical flow, to compare with; needs the extra 'peers'."""
+"""The dense optical flow methods of OpenCV, for comparison; needs the extra 'peers'."""
 
 from __future__ import annotations
 
@@ -26,22 +26,15 @@ def opencv_methods() -> dict[str, Method]:
     try:
         import cv2  # noqa: PLC0415  (an extra)
 
-        cv2.optflow.createOptFlow_DeepFlow  # noqa: B018  (is it the build with these modules?)
+        cv2.optflow.createOptFlow_DeepFlow  # noqa: B018  (plain OpenCV does not have it)
     except (ImportError, AttributeError):
         raise InputError(
             "OpenCV's contributed modules are missing; pip install 'hamflow[peers]'."
         ) from None
 
-    def gray(make: Callable[[], Any]) -> Method:
+    def wrapped(make: Callable[[], Any], conversion: int = cv2.COLOR_RGB2GRAY) -> Method:
         def method(first: Image, second: Image) -> Flow:
-            images = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (first, second))
-            return np.asarray(make().calc(*images, None), np.float32)
-
-        return method
-
-    def color(make: Callable[[], Any]) -> Method:
-        def method(first: Image, second: Image) -> Flow:
-            images = (np.ascontiguousarray(image[..., ::-1]) for image in (first, second))
+            images = (cv2.cvtColor(image, conversion) for image in (first, second))
             return np.asarray(make().calc(*images, None), np.float32)
 
         return method
@@ -53,17 +46,17 @@ def opencv_methods() -> dict[str, Method]:
 
     medium = cv2.DISOPTICAL_FLOW_PRESET_MEDIUM
     return {
-        "DIS medium": gray(lambda: cv2.DISOpticalFlow_create(medium)),
-        "Farneback": gray(cv2.optflow.createOptFlow_Farneback),
-        "DeepFlow": gray(cv2.optflow.createOptFlow_DeepFlow),
-        "PCAFlow": gray(cv2.optflow.createOptFlow_PCAFlow),
-        "SparseToDense": gray(cv2.optflow.createOptFlow_SparseToDense),
-        "RLOF RIC": color(rlof),
+        "DIS medium": wrapped(lambda: cv2.DISOpticalFlow_create(medium)),
+        "Farneback": wrapped(cv2.optflow.createOptFlow_Farneback),
+        "DeepFlow": wrapped(cv2.optflow.createOptFlow_DeepFlow),
+        "PCAFlow": wrapped(cv2.optflow.createOptFlow_PCAFlow),
+        "SparseToDense": wrapped(cv2.optflow.createOptFlow_SparseToDense),
+        "RLOF RIC": wrapped(rlof, cv2.COLOR_RGB2BGR),
     }
 
 
 def opencv_version() -> str:
-    """Return the version of OpenCV that is installed."""
+    """Return the version of OpenCV."""
     import cv2  # noqa: PLC0415  (an extra)
 
     return str(cv2.__version__)

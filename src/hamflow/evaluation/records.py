@@ -1,4 +1,4 @@
-"""What was measured on each pair, and what it comes to."""
+"""The measurements of each pair, and their summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hamflow.evaluation.metrics import FlowMetrics, PooledMetrics, pool
 from hamflow.io._atomic import atomic_write
 
 ERROR_EDGES = tuple(float(edge) for edge in (0, *(2.0**k for k in np.arange(-6, 9.5, 0.5))))
-"""Edges of the bins of endpoint errors in pixels; the last bin has no upper edge."""
+"""Edges of the bins of an error histogram in pixels; the last bin has no upper edge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,27 +28,27 @@ class PairRecord:
     Attributes
     ----------
     pair : str
-        Its name.
+        The name of the pair.
     metrics : FlowMetrics or None
-        Errors; None if the method failed.
+        The errors; None if the method failed.
     seconds : float
         Time of the estimate, without reading files.
     peak_memory : int or None
-        Most bytes that the process had meanwhile; None where the system does not tell.
+        Peak memory of the process in bytes; None if the system does not tell.
     ause : float or None
-        Area between the sparsification curves of the confidence; None without one.
+        Area between the sparsification curves; None if there is no confidence.
     gap : float or None
         Duality gap of the joint model.
     occlusion_f1 : float or None
-        F1 of the occlusions, where both they and the truth about them are known.
+        F1 score of the occlusion; None if it was not estimated or the truth is not known.
     failed : str
-        What went wrong, or "".
-    histogram : tuple of int
-        Pixels by endpoint error, between the `ERROR_EDGES`.
+        Why the method failed, or "".
     data : str
-        Which files the pair was read from; see `hamflow.evaluation.fingerprint`.
+        The fingerprint of the pair; see `hamflow.evaluation.fingerprint`.
+    histogram : tuple of int
+        Number of pixels by endpoint error, in the bins of `ERROR_EDGES`.
     curve, oracle : tuple of float
-        Of `hamflow.evaluation.sparsification`, every fifth point; empty without confidence.
+        Every fifth point of the sparsification curves; empty if there is no confidence.
     """
 
     pair: str
@@ -66,16 +66,15 @@ class PairRecord:
 
     @property
     def epe(self) -> float:
-        """The endpoint error over all pixels, of a pair on which the method did not fail."""
+        """The mean endpoint error; only for a pair on which the method succeeded."""
         assert self.metrics is not None
         return self.metrics.epe_all
 
     def as_row(self) -> dict[str, Any]:
-        """Return the columns of the CSV, always the same in the same order."""
-        blank = dict.fromkeys(_METRICS)
+        """Return the columns of the table of pairs, the same ones for all pairs."""
         return {
             "pair": self.pair,
-            **(blank if self.metrics is None else self.metrics.as_row()),
+            **(dict.fromkeys(_METRICS) if self.metrics is None else self.metrics.as_row()),
             "ause": self.ause,
             "occlusion_f1": self.occlusion_f1,
             "gap": self.gap,
@@ -85,40 +84,39 @@ class PairRecord:
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as a record of a `hamflow._resume.WorkLog`; `from_json` reverts it."""
-        detail = {name: list(getattr(self, name)) for name in ("histogram", "curve", "oracle")}
+        """Return everything as a record of a `hamflow._resume.WorkLog`."""
+        detail = {name: list(getattr(self, name)) for name in _LISTS}
         row = self.as_row()
         return {"key": row.pop("pair"), "source": self.data, **row, **detail}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> PairRecord:
-        """Return the record that `as_json` was called on; a KeyError or TypeError if it was not."""
+        """Return the record that `as_json` describes; raise a KeyError or TypeError for others."""
         metrics = None if data["failed"] else FlowMetrics.from_row(data)
-        lists: dict[str, Any] = {
-            name: tuple(data[name]) for name in ("histogram", "curve", "oracle")
-        }
-        rest = {
-            entry.name: data[entry.name]
+        rest: dict[str, Any] = {
+            entry.name: tuple(data[entry.name]) if entry.name in _LISTS else data[entry.name]
             for entry in fields(cls)
-            if entry.name not in ("pair", "data", "metrics", *lists)
+            if entry.name not in ("pair", "data", "metrics")
         }
-        return cls(data["key"], metrics, data=data["source"], **rest, **lists)
+        return cls(data["key"], metrics, data=data["source"], **rest)
 
 
+_LISTS = ("histogram", "curve", "oracle")
 _METRICS = tuple(entry.name for entry in fields(FlowMetrics) if entry.name != "sums")
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """All pairs of a data set, measured with one method.
+    """The measurements of a method on all pairs of a data set.
 
     Attributes
     ----------
     label : str
-        Of the method.
+        The name of the method in tables.
     settings : dict
-        Data set and method, ready for JSON.
+        The settings of data set and method, for JSON.
     records : tuple of PairRecord
+        The measurements of each pair.
     """
 
     label: str
@@ -127,7 +125,7 @@ class Evaluation:
 
     @property
     def done(self) -> tuple[PairRecord, ...]:
-        """The records of the pairs on which the method did not fail."""
+        """The records of the pairs on which the method succeeded."""
         return tuple(record for record in self.records if record.metrics is not None)
 
     @property
@@ -136,25 +134,21 @@ class Evaluation:
         metrics = [record.metrics for record in self.records if record.metrics is not None]
         return pool(metrics) if metrics else None
 
-    @property
-    def masked(self) -> int:
-        """On how many of these pairs occlusions are known: the others have no noc, occ and d."""
-        metrics = (record.metrics for record in self.records if record.metrics is not None)
-        return sum(m.pixels_noc + m.pixels_occ > 0 for m in metrics)
-
     def occlusion_note(self) -> str | None:
-        """Return a sentence if occlusions are not known on all pairs; None if they are."""
-        if self.masked == len(self.done):
+        """Return a sentence if the true occlusion of some pairs is not known; None otherwise."""
+        metrics = [record.metrics for record in self.records if record.metrics is not None]
+        known = sum(m.pixels_noc + m.pixels_occ > 0 for m in metrics)
+        if known == len(metrics):
             return None
-        if not self.masked:
-            return "Occlusions are not known: there is no noc, occ and d."
+        if not known:
+            return "Occlusions are not known, so there is no noc, occ and d."
         return (
-            f"Occlusions are known for {self.masked} of {len(self.done)} pairs: noc, occ and d are "
-            "of these."
+            f"Occlusions are known for {known} of {len(metrics)} pairs; noc, occ and d are "
+            "measured on these."
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the whole, ready for JSON: errors, then means and maxima."""
+        """Return the pooled errors, and means or maxima over the pairs, for JSON."""
         pooled = self.pooled
         memory = [r.peak_memory for r in self.records if r.peak_memory is not None]
         return {
@@ -170,24 +164,24 @@ class Evaluation:
 
 
 def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows with one and the same columns; None becomes an empty cell."""
+    """Write rows that have the same columns; None becomes an empty cell."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     with atomic_write(path) as file:
-        # Names of files need not be proper Unicode.
+        # The name of a file need not be valid Unicode.
         file.write(text.getvalue().encode(errors="surrogateescape"))
 
 
 def write_json(path: str | os.PathLike[str], report: dict[str, Any]) -> None:
-    """Write a dictionary as JSON."""
+    """Write a dictionary to a JSON file."""
     with atomic_write(path) as file:
         file.write((json.dumps(report, indent=2) + "\n").encode())
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read what `write_csv` wrote, all cells as text.
+    """Read a file of `write_csv`; all cells are text.
 
     Raises
     ------
@@ -201,9 +195,9 @@ def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         ):
             rows = list(csv.DictReader(file, strict=True))
     except csv.Error as error:
-        raise FileError(f"{os.fspath(path)}: is not a table (CSV).") from error
+        raise FileError(f"{os.fspath(path)}: is not a CSV table; name another file.") from error
     if not rows or any(None in row or None in row.values() for row in rows):
-        raise FileError(f"{os.fspath(path)}: is not a table (CSV) with a row for each pair.")
+        raise FileError(f"{os.fspath(path)}: is not a complete CSV table; write it again.")
     return rows
 
 

@@ -1,4 +1,4 @@
-"""An evaluation as one page of HTML that needs nothing else; needs the extra 'report'."""
+"""The report on an evaluation as a single HTML page; needs the extra 'report'."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ try:
     import jinja2
     from markupsafe import Markup  # comes with it
 except ImportError:
-    # On import, so that it shows before an evaluation of hours and not after it.
+    # Raised on import, so that the user learns about it before a long evaluation.
     raise InputError(
         "A report needs the package jinja2; install it with: pip install 'hamflow[report]'."
     ) from None
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_ALIKE = 1e-3  # by how much the EPE of the same flow may differ, in pixels and relatively
+_TOLERANCE = 1e-3  # difference of the EPE, absolute and relative, that counts as equal
 
-# The summary's columns, by the headings above them: what they are of, then names.
+# The columns of the summary: heading of a group, prefix of the keys, names.
 _SUMMARY: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("EPE, all pixels together", "", ("epe_all", "epe_noc", "epe_occ")),
     ("EPE, mean over pairs", "image_mean_", ("epe_all", "epe_noc", "epe_occ")),
@@ -49,22 +49,22 @@ _SUMMARY: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", "", ("angular_all", "ause", "occlusion_f1", "gap")),
     ("cost", "", ("seconds", "peak_memory")),
 )
-# Figures of a summary that are of pairs and not of pixels.
+# Numbers of the summary that are means over pairs.
 _MEANS = ("ause", "occlusion_f1", "gap", "seconds")
-# The figures that stand out at the top, and what they are called there.
+# The numbers at the top of the page, with their titles.
 _TILES = {
     "epe_all": "EPE, all pixels together",
     "image_mean_epe_all": "EPE, mean over pairs",
     "fl_all": "Fl-all",
     "ause": "AUSE",
     "occlusion_f1": "occlusion F1",
-    "seconds": "for a pair",
+    "seconds": "per pair",
 }
 
 
 @dataclass(frozen=True)
 class _Card:
-    """The pictures of one pair, and what there is to say about them."""
+    """The pictures of one pair, with notes."""
 
     record: PairRecord
     panels: Sequence[Panel]
@@ -83,26 +83,24 @@ def write_report(
 ) -> None:
     """Write an evaluation as one HTML file, with tables, charts and pictures.
 
-    The page holds all that it shows: it can be sent by mail and needs no network.
+    The page contains everything that it shows and needs no network.
 
     Parameters
     ----------
     path : str or os.PathLike
         The file to write.
     evaluation : Evaluation
-        What to report.
+        The evaluation to report on.
     pairs : sequence of pairs
-        The data set that it is of.
+        The data set of the evaluation.
     method : Method
-        The method that it is of. As flows are not stored, it is run again on the pairs that are
-        shown.
+        The method of the evaluation. It is run again on the pairs whose pictures are shown.
     pictures : int
-        So many of the pairs with the largest and with the smallest EPE are shown.
+        How many of the worst pairs and of the best pairs to show, by EPE.
     others : sequence of Evaluation
-        To compare with, in the summary and in the charts.
+        Further evaluations to compare with, in the summary and in the charts.
     progress : callable
-        Called with the name of the next pair to show, the number of pairs that are done, and of
-        all.
+        Called with the name of the next pair to show, the number of finished pairs, and of all.
 
     Raises
     ------
@@ -119,7 +117,7 @@ def write_report(
     for record in chosen:
         if record.pair not in numbers:
             raise InputError(
-                f"The evaluation is of another data set: there is no pair {record.pair!r}."
+                f"The data set has no pair {record.pair!r}; give the data set of the evaluation."
             )
     cards = {}
     for done, record in enumerate(chosen):
@@ -132,11 +130,11 @@ def write_report(
         [(title, [cards[record.pair] for record in records]) for title, records in sections],
     )
     with atomic_write(path) as file:
-        file.write(text.encode(errors="replace"))  # names of files need not be proper Unicode
+        file.write(text.encode(errors="replace"))  # the name of a file need not be Unicode
 
 
 def _shown(evaluation: Evaluation, pictures: int) -> list[tuple[str, list[PairRecord]]]:
-    """Return which pairs to show under which heading, each of them once."""
+    """Return the pairs to show, by heading."""
     ordered = sorted(evaluation.done, key=lambda record: record.epe, reverse=True)
     if not pictures or not ordered:
         return []
@@ -149,13 +147,14 @@ def _shown(evaluation: Evaluation, pictures: int) -> list[tuple[str, list[PairRe
 def _card(record: PairRecord, pair: Pair, method: Method) -> _Card:
     estimate = attempt(record.pair, method, pair.image0, pair.image1)
     if isinstance(estimate, str):
-        return _Card(record, (), (f"No pictures: the method failed when run again ({estimate}).",))
+        note = f"There are no pictures, because the method failed when run again ({estimate})."
+        return _Card(record, (), (note,))
     found, notes = panels(pair, estimate)
     again = float(np.nanmean(endpoint_error(estimate.flow, pair.flow), dtype=np.float64))
-    if not math.isclose(again, record.epe, rel_tol=_ALIKE, abs_tol=_ALIKE):
+    if not math.isclose(again, record.epe, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE):
         notes.append(
-            f"Run again for these pictures, the method has an EPE of {again:.3f} px: they do not "
-            "show the flow that was measured."
+            f"Run again for these pictures, the method has an EPE of {again:.3f} px, so they do "
+            "not show the measured flow."
         )
     return _Card(record, found, notes)
 
@@ -206,24 +205,19 @@ def _page(
 
 
 def _settings(evaluation: Evaluation) -> str:
-    """Return all settings as JSON, what may be a thousand names last."""
+    """Return all settings as JSON, with the long list of pairs at the end."""
     ordered = sorted(evaluation.settings.items(), key=lambda item: item[0] == "pairs")
     return json.dumps(dict(ordered), indent=2, ensure_ascii=False, default=str)
 
 
 def _described(data: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what a data set is, in words."""
-    return [
-        (
-            name.replace("_", " "),
-            ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value),
-        )
-        for name, value in data.items()
-    ]
+    """Return the description of a data set as text."""
+    lists = {k: v if isinstance(v, list | tuple) else [v] for k, v in data.items()}
+    return [(name.replace("_", " "), ", ".join(map(str, v))) for name, v in lists.items()]
 
 
 def _tiles(evaluation: Evaluation) -> list[tuple[Column, str]]:
-    """Return the figures at the top that are known."""
+    """Return the known numbers for the top of the page."""
     values = evaluation.summary()
     return [
         (replace(column, label=label), column.format(values[name]))
@@ -234,7 +228,7 @@ def _tiles(evaluation: Evaluation) -> list[tuple[Column, str]]:
 
 
 def _summary_column(name: str) -> Column:
-    """Return the column of a figure of `Evaluation.summary`."""
+    """Return the column of an entry of `Evaluation.summary`."""
     plain = name.removeprefix("image_mean_")
     column = replace(BY_NAME[plain], name=name)
     if plain == "peak_memory":
@@ -245,7 +239,7 @@ def _summary_column(name: str) -> Column:
 
 
 def _summary(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """Return headings, columns and rows of the table with a row for each evaluation."""
+    """Return the headings, columns and rows of the summary, a row for each evaluation."""
     columns = [_summary_column(prefix + name) for _, prefix, names in _SUMMARY for name in names]
     pairs = {record.pair for record in evaluations[0].records}
     alike = [{record.pair for record in one.records} == pairs for one in evaluations]
@@ -257,7 +251,7 @@ def _summary(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
             "pairs": len(one.records),
             "failed": row["failed"],
             "alike": same,
-            # What is measured on other pairs is no better or worse.
+            # Measurements on other pairs cannot be better or worse.
             "cells": [
                 (column.format(row.get(column.name)), same and row.get(column.name) in best[column])
                 for column in columns
@@ -275,7 +269,7 @@ def _summary(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
 
 
 def _best(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> dict[Column, set[float]]:
-    """Return the best figure of each column; nothing if there is nothing to compare with."""
+    """Return the best number of each column, if there are several."""
     found = {}
     for column in columns:
         known = [row[column.name] for row in rows if row.get(column.name) is not None]
@@ -284,7 +278,7 @@ def _best(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> dict[Col
 
 
 def _pair_columns(evaluation: Evaluation) -> list[Column]:
-    """Return the columns of the table of pairs; why some failed is always to be seen."""
+    """Return the columns of the table of pairs; the reasons of failures always stay visible."""
     if len(evaluation.done) == len(evaluation.records):
         return list(COLUMNS)
     failed = replace(BY_NAME["failed"], group="pair")
@@ -308,7 +302,7 @@ def _table(
 
 
 def _compact(value: Any) -> Any:
-    """Return a cell for JSON, which has no NaN; more digits than are shown would be a waste."""
+    """Return a cell for JSON: with few digits, and None instead of NaN."""
     if not isinstance(value, float):
         return value
     return float(f"{value:.7g}") if math.isfinite(value) else None

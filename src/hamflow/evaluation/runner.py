@@ -1,4 +1,4 @@
-"""One method on all pairs of a data set, resumable."""
+"""The evaluation of a method on all pairs of a data set, which can be interrupted."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from hamflow.evaluation.sparsification import sparsification
 from hamflow.flow import endpoint_error
 
 WORK = "evaluation"
-"""What the log of `evaluate` calls its work."""
+"""The name of this work in its log."""
 
-_EVERY = 5  # of the points of a sparsification curve
+_EVERY = 5  # every fifth point of a sparsification curve is kept
 
 
 class Pair(Protocol):
-    """Two frames and the truth about them; `hamflow.datasets` has such pairs."""
+    """Two frames and their true flow, as the data sets of `hamflow.datasets` contain them."""
 
     @property
     def image0(self) -> NDArray[Any]:
@@ -47,11 +47,11 @@ class Pair(Protocol):
 
     @property
     def occluded(self) -> NDArray[np.bool_] | None:
-        """Which pixels of the first frame are hidden in the second."""
+        """Which pixels of the first frame are occluded in the second; None if that is unknown."""
 
 
 def pair_names(pairs: Sequence[Pair]) -> list[str]:
-    """Return the names of the pairs of a data set; scenes that are rendered get numbers."""
+    """Return the names of the pairs of a data set; rendered scenes are numbered."""
     names: Sequence[str] | None = getattr(pairs, "names", None)
     return [f"scene_{number:05}" for number in range(len(pairs))] if names is None else list(names)
 
@@ -74,26 +74,25 @@ def evaluate(
     method : Method
         What to measure.
     data : mapping, optional
-        What the data set is, for the settings.
+        A description of the data set, for the settings.
     log : str or os.PathLike, optional
-        A file (JSON Lines) to which each pair is written as soon as it is measured. Pairs that it
-        holds already are not measured again, unless their files were changed. The command line
-        gives a log that is open already.
+        A file (JSON Lines) that gets the measurements of each pair at once. Pairs in it are not
+        measured again, unless their files have changed. It can also be an open `WorkLog`.
     overwrite : bool
-        Begin that file anew.
+        Start again with an empty log.
     progress : callable
-        Called with the name of the next pair, the number of pairs that are done, and of all.
+        Called with the name of the next pair, the number of finished pairs, and of all pairs.
 
     Returns
     -------
     Evaluation
-        Pairs on which the method gave up (as OpenCV's sometimes do) are marked as failed.
+        Pairs on which the method failed (as OpenCV's methods sometimes do) are marked as failed.
 
     Raises
     ------
     HamflowError
-        If a file of the data set cannot be used, or the log is of another data set or method, or
-        another process is writing it. What was measured is in the log.
+        If a file of the data set cannot be used, the log belongs to another data set or method, or
+        another process uses it. Finished pairs stay in the log.
     """
     names = pair_names(pairs)
     settings = {
@@ -108,11 +107,11 @@ def evaluate(
         records = []
         fingerprint = fingerprints(pairs)
         for number, name in enumerate(names):
-            mark = fingerprint(number)
-            record = None if store is None else _known(store, name, mark)
+            source = fingerprint(number)
+            record = None if store is None else _known(store, name, source)
             if record is None:
                 progress(name, number, len(names))
-                record = replace(measure(name, pairs[number], method), data=mark)
+                record = replace(measure(name, pairs[number], method), data=source)
                 if store is not None:
                     store.add(**record.as_json())
             records.append(record)
@@ -122,7 +121,7 @@ def evaluate(
 
 def measure(name: str, pair: Pair, method: Method) -> PairRecord:
     """Measure a method on one pair."""
-    # Read here, so that the time is that of the method.
+    # The files are read here, because that is not part of the time.
     image0, image1, truth, occluded = pair.image0, pair.image1, pair.flow, pair.occluded
     if np.isnan(truth).any(axis=2).all():
         raise InputError(f"The true flow of {name} is unknown everywhere; leave this pair out.")
@@ -139,12 +138,12 @@ def measure(name: str, pair: Pair, method: Method) -> PairRecord:
 def attempt(
     name: str, method: Method, image0: NDArray[Any], image1: NDArray[Any]
 ) -> Estimate | str:
-    """Return the estimate of a method, or in one line why it gave up.
+    """Return the estimate of a method, or in one line why a method of OpenCV failed.
 
     Raises
     ------
     HamflowError
-        If it is our own, with the name of the pair.
+        If a method of Hamflow failed; the message begins with the name of the pair.
     """
     try:
         estimate = method(image0, image1)
@@ -152,7 +151,7 @@ def attempt(
         raise type(trouble)(f"{name}: {trouble}") from trouble
     except (MemoryError, OSError):
         raise
-    except Exception as trouble:  # OpenCV's methods give up with exceptions of their own
+    except Exception as trouble:  # OpenCV's methods raise exceptions of their own
         return " ".join(str(trouble).split()) or type(trouble).__name__
     return estimate if np.isfinite(estimate.flow).all() else "undefined flow"
 
@@ -166,29 +165,23 @@ def judge(
     seconds: float,
     memory: int | None,
 ) -> PairRecord:
-    """Return the measurements of an estimate that was made."""
+    """Return the measurements of an estimate."""
     error = endpoint_error(estimate.flow, truth)
     known = error[~np.isnan(error)]
-    ause: float | None = None
-    curve: tuple[float, ...] = ()
-    oracle: tuple[float, ...] = ()
+    by_confidence: dict[str, Any] = {}
     if estimate.confidence is not None:
         found = sparsification(error, estimate.confidence)
-        ause = found.ause
-        curve, oracle = (
-            tuple(float(value) for value in line[::_EVERY]) for line in (found.error, found.oracle)
-        )
+        curve, oracle = (tuple(line[::_EVERY].tolist()) for line in (found.error, found.oracle))
+        by_confidence = {"ause": found.ause, "curve": curve, "oracle": oracle}
     return PairRecord(
         name,
         epe_metrics(estimate.flow, truth, occluded),
         seconds,
         memory,
-        ause=ause,
         gap=estimate.gap,
         occlusion_f1=occlusion_f1(estimate.occlusion, occluded, ~np.isnan(error)),
         histogram=tuple(np.histogram(known, (*ERROR_EDGES, np.inf))[0].tolist()),
-        curve=curve,
-        oracle=oracle,
+        **by_confidence,
     )
 
 
@@ -211,7 +204,7 @@ def _known(log: WorkLog, name: str, source: str) -> PairRecord | None:
 def occlusion_f1(
     found: NDArray[np.bool_] | None, true: NDArray[np.bool_] | None, known: NDArray[np.bool_]
 ) -> float | None:
-    """Return the F1 of occlusions among the pixels of known flow; None where nothing is known."""
+    """Return the F1 score of the occlusion where the flow is known; None without both masks."""
     if found is None or true is None:
         return None
     both = (found & true & known).sum()

@@ -1,4 +1,4 @@
-"""Whether a confidence knows where the errors are."""
+"""Sparsification: how well a confidence predicts the errors."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _POINTS = 101
 
 @dataclass(frozen=True, eq=False)
 class Sparsification:
-    """Mean errors of what remains when the least confident pixels are taken away.
+    """Mean errors of the remaining pixels when the least confident ones are removed.
 
     Attributes
     ----------
     removed : (N,) array
-        Shares of the pixels that are removed, from 0 on.
+        The shares of removed pixels, starting at 0.
     error : (N,) array
-        Mean error of the others, relative to that of all pixels, by the confidence.
+        Mean error of the remaining pixels, relative to that of all pixels.
     oracle : (N,) array
-        The same if the pixels with the largest errors go first.
+        The same if the pixels with the largest errors are removed first.
     ause : float
-        Area between the two: 0 for a perfect order; about the mean of 1 - `oracle` for a random
-        one.
+        Area between the two curves: 0 for an ideal confidence, about the mean of 1 - `oracle` for a
+        random one.
     """
 
     removed: NDArray[np.float64]
@@ -42,9 +42,9 @@ def sparsification(error: ArrayLike, confidence: ArrayLike) -> Sparsification:
     Parameters
     ----------
     error : array_like
-        Endpoint errors; pixels that are NaN do not count.
+        Endpoint errors; NaN is ignored.
     confidence : array_like
-        Of the same shape; the higher, the smaller the error should be.
+        Values of the same shape; higher means that a smaller error is expected.
 
     References
     ----------
@@ -58,7 +58,7 @@ def sparsification(error: ArrayLike, confidence: ArrayLike) -> Sparsification:
     known = ~np.isnan(errors)
     errors, certain = errors[known], certain[known]
     if not errors.size:
-        raise InputError("There is no pixel with a known error.")
+        raise InputError("error is NaN everywhere; give at least one known error.")
     removed = np.linspace(0, 1, _POINTS)[:-1]
     mean = errors.mean()
     if mean == 0:
@@ -70,7 +70,7 @@ def sparsification(error: ArrayLike, confidence: ArrayLike) -> Sparsification:
 
 
 def _remaining(errors: NDArray[Any], removed: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the means of the first part of the errors, of which the last are removed first."""
+    """Return the mean errors of what remains when errors are removed from the end."""
     count = np.maximum(1, np.rint((1 - removed) * len(errors))).astype(np.intp)
     means: NDArray[np.float64] = np.cumsum(errors)[count - 1] / count
     return means

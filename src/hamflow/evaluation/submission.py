@@ -1,8 +1,8 @@
-"""Files as the servers of the benchmarks want them, computed, verified and packed.
+"""Submissions to benchmark servers: files are computed, verified and packed.
 
 **MPI-Sintel** (http://sintel.is.tue.mpg.de): 552 pairs in each of the two passes ::
 
-    DIR/clean/SCENE/frame_0001.flo    called as the first frame of the pair
+    DIR/clean/SCENE/frame_0001.flo    with the name of the first frame of the pair
     DIR/final/SCENE/frame_0001.flo
 
 Every pixel has a finite flow. The bundler, a program in the download of MPI-Sintel
@@ -14,12 +14,11 @@ Every pixel has a finite flow. The bundler, a program in the download of MPI-Sin
     DIR/flow/000000_10.png    16-bit RGB: 64 u + 2^15, 64 v + 2^15, and 1 if valid, else 0
     DIR/flow.zip              to upload: flow/000000_10.png (2015), or 000000_10.png (2012)
 
-Every pixel is valid, except where the flow is outside ±512 pixels, which this encoding cannot hold:
-such a pixel is written as 0 0 0, invalid. The server fills it from the valid pixels to its left and
-right; a vector that long is wrong in any case (the truth has the same range), and one that is cut
-to the range would be as wrong.
+Every pixel is valid, except where the flow is outside of ±512 pixels, which this format cannot
+store: such a pixel is written as 0 0 0, invalid, and the server fills it from the valid pixels to
+its left and right. Such a vector is wrong in any case, because the truth has the same range.
 
-Both servers ask for the runtime of a pair, which is measured, without reading and writing files.
+Both servers ask for the runtime per pair; it is measured without reading and writing files.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import hamflow
 from hamflow._resume import LOG, Record, WorkLog, read_log
@@ -54,44 +54,40 @@ _WORK = "submission"
 _NAMED = 3  # files that an error message lists
 
 
-@dataclass(frozen=True)
-class Done:
-    """What the log tells about a file: time of the estimate, invalid pixels, its frames, itself."""
+class _Done(NamedTuple):
+    """What the log says about a file that was written."""
 
-    seconds: float
-    invalid: int
-    data: str
-    sha256: str
+    seconds: float  # for the estimate
+    invalid: int  # pixels that are marked as invalid
+    source: str  # fingerprint of the frames
+    sha256: str  # of the file
 
-    @classmethod
-    def of(cls, record: Record) -> Done:
-        """Return what a record of the log tells."""
-        try:
-            (file,) = record["files"].values()
-            numbers = float(record["seconds"]), int(record["invalid"])
-            return cls(*numbers, str(record["source"]), str(file["sha256"]))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise FileError(
-                f"{LOG}: the line of {record['key']} is damaged; remove that line."
-            ) from error
+
+def _done(record: Record) -> _Done:
+    try:
+        (file,) = record["files"].values()
+        numbers = float(record["seconds"]), int(record["invalid"])
+        return _Done(*numbers, str(record["source"]), str(file["sha256"]))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileError(
+            f"{LOG}: the line of {record['key']} is damaged; remove that line."
+        ) from error
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found when all files of a submission were read back.
+    """The result of reading all files of a submission again.
 
     Attributes
     ----------
     good : int
-        Files that are as they should be.
-    missing : tuple of str
-        Files that should be there.
-    surplus : tuple of str
-        Files that should not; hidden ones do not count.
+        The number of correct files.
+    missing, surplus : tuple of str
+        Files that are missing, and files that do not belong there; hidden files are ignored.
     damaged : tuple of str
-        Files that are not as they should be, each with a colon and what is wrong.
+        Files that are not correct, each with a colon and the reason.
     official : int
-        How many files the server wants.
+        How many files the server requires.
     """
 
     good: int
@@ -102,7 +98,7 @@ class Verification:
 
     @property
     def faults(self) -> str:
-        """All that is wrong, as a part of a sentence; "" if nothing is."""
+        """All faults as a part of a sentence; "" if there are none."""
         kinds = {"missing": self.missing, "surplus": self.surplus, "damaged": self.damaged}
         return ", ".join(
             f"{len(names)} {kind} ({', '.join(names[:_NAMED])}{', ...' * (len(names) > _NAMED)})"
@@ -113,23 +109,24 @@ class Verification:
 
 @dataclass(frozen=True)
 class Submission:
-    """A submission that is complete and verified.
+    """A complete and verified submission.
 
     Attributes
     ----------
     benchmark : str
+        The name of the benchmark.
     folders : tuple of str
-        Those of the files that were verified: for Sintel, the passes.
+        The folders of the verified files: for Sintel, the passes.
     computed, known : int
-        Files that were computed now, and that were there already.
+        Files that were computed in this run, and in earlier runs.
     seconds : float
-        Mean time of an estimate, over all files.
+        Mean time of an estimate over all files.
     invalid, invalid_files : int
-        Pixels that are marked as invalid, and how many files have such.
+        Pixels that are marked as invalid, and files with such pixels.
     official : int
-        How many files the server wants.
+        How many files the server requires.
     archive : Path or None
-        What to upload; None for Sintel, whose bundler makes it.
+        The file to upload; None for Sintel, whose bundler makes it.
     """
 
     benchmark: str
@@ -144,7 +141,7 @@ class Submission:
 
     @property
     def files(self) -> int:
-        """How many files there are."""
+        """The number of files."""
         return self.computed + self.known
 
 
@@ -165,32 +162,26 @@ def submit(
     benchmark : str
         ``sintel``, ``kitti2012``, or ``kitti2015`` (also ``kitti``).
     root : str or os.PathLike
-        The data set, laid out as it is published. Its test split is used.
+        The data set, laid out as it is published, with its test split.
     folder : str or os.PathLike
-        Where to put the files, as the beginning of this module says: new, empty, or with an
-        interrupted submission, which is continued.
+        Where to write the files: a new or empty folder, or an interrupted submission to continue.
     method : Method
         What computes the flow.
     passes : sequence of "clean" and "final", optional
-        Of Sintel; both by default, as the server wants.
+        For Sintel; both by default, which its server requires.
     overwrite : bool
-        Begin anew. Otherwise files are kept if they were computed from the same frames and are
-        unchanged, and other settings are refused.
+        Start again. Otherwise unchanged files of the same frames are kept, and other settings are
+        refused.
     progress : callable
-        Called with the name of the next file, the number of files that are done, and of all.
-
-    Returns
-    -------
-    Submission
-        What came of it.
+        Called with the name of the next file, the number of finished files, and of all files.
 
     Raises
     ------
     InputError
         If there is no such benchmark, or the method fails on a pair.
     FileError
-        If a file cannot be read or written, the folder holds something else, another run is at
-        work there, or the verification finds a fault. The same call continues.
+        If a file cannot be read or written, the folder contains other files, another run uses it,
+        or the verification finds a fault. The same call continues.
     """
     target = find_benchmark(benchmark)
     pairs = target.files(root, _folders(target, passes))
@@ -209,24 +200,30 @@ def _submit(
 ) -> Submission:
     place = log.path.parent
     if target.archive is not None:
-        # Whatever happens from here on, nobody shall upload an archive of other files.
+        # If this run fails, nobody must upload an archive of other files.
         _remove(place / ARCHIVE)
     computed = 0
     for number, (file, pair) in enumerate(pairs.items()):
-        if log.find(file, _mark(pair)) is None:
+        if log.find(file, _fingerprint(pair)) is None:
             progress(file, number, len(pairs))
             _compute(target, log, file, pair, method)
             computed += 1
     progress("verification", len(pairs), len(pairs))
 
-    done = {file: Done.of(log.records[file]) for file in pairs}
+    done = {file: _done(log.records[file]) for file in pairs}
     found = _verify(target, place, pairs, done)
     if found.faults:
         raise FileError(
-            f"{place}: is not ready for upload, with {found.faults}; remove what does not belong "
+            f"{place}: is not ready for upload: {found.faults}; remove files that do not belong "
             "there and start the same command again."
         )
-    archive = None if target.archive is None else _pack(target, place, done)
+    archive = None
+    if target.archive is not None:
+        archive = place / ARCHIVE
+        pack(archive, {target.packed_name(file): place / file for file in done})
+        fault = archive_fault(archive, _digests(target, done))
+        if fault:
+            raise FileError(f"{archive}: {fault}; check the disk.")
     return Submission(
         benchmark=target.name,
         folders=tuple(dict.fromkeys(file.split("/", 1)[0] for file in pairs)),
@@ -247,7 +244,7 @@ def verify_submission(
     *,
     passes: Sequence[str] | None = None,
 ) -> Verification:
-    """Read back all files of a submission, and compare them with the test split.
+    """Read all files of a submission again, and compare them with the test split.
 
     Parameters
     ----------
@@ -257,32 +254,36 @@ def verify_submission(
     Returns
     -------
     Verification
-        What is there, and what is wrong: names, sizes, flow that is unknown or not finite, files
-        that were changed or are of other frames, and an archive that does not hold these files.
+        Faults are wrong names or sizes, flow that is unknown or not finite, files that have changed
+        or belong to other frames, and an archive that does not contain these files.
 
     Raises
     ------
     InputError
         If there is no such benchmark.
     FileError
-        If the root has no test split, or the folder no record.
+        If the root has no test split, or the folder has no log.
     """
     target, place = find_benchmark(benchmark), Path(folder)
     pairs = target.files(root, _folders(target, passes))
-    done = {record["key"]: Done.of(record) for record in read_log(place / LOG, _WORK)[1]}
+    done = {record["key"]: _done(record) for record in read_log(place / LOG, _WORK)[1]}
     found = _verify(target, place, pairs, done)
-    return _verify_archive(
-        target, place, found, _packed(target, {file: done[file] for file in pairs if file in done})
-    )
+    if target.archive is None:
+        return found
+    if not (place / ARCHIVE).exists():
+        return replace(found, missing=(*found.missing, ARCHIVE))
+    expected = {file: done[file] for file in pairs if file in done}
+    fault = archive_fault(place / ARCHIVE, _digests(target, expected))
+    return replace(found, damaged=(*found.damaged, f"{ARCHIVE}: {fault}")) if fault else found
 
 
 def _folders(target: Benchmark, passes: Sequence[str] | None) -> tuple[str, ...]:
     if passes is None:
         return target.folders
-    if target.name != "sintel":
-        raise InputError(f"{target.name} has no passes; leave them away.")
+    if not target.passes:
+        raise InputError(f"{target.name} has no passes; leave them out.")
     if not passes:
-        raise InputError("passes must be clean, final, or both.")
+        raise InputError(f"passes must be one or more of {', '.join(target.folders)}.")
     for pass_ in passes:
         check_choice("passes", pass_, target.folders)
     return tuple(dict.fromkeys(passes))
@@ -294,15 +295,14 @@ def _remove(archive: Path) -> None:
     except OSError as error:
         why = "is a folder" if archive.is_dir() else f"cannot be removed ({error.strerror})"
         raise FileError(
-            f"{archive}: {why}, but the archive for the upload goes there; move it away."
+            f"{archive}: {why}, but the archive for the upload needs this name; move it away."
         ) from error
 
 
 def _compute(target: Benchmark, log: WorkLog, file: str, pair: FlowPair, method: Method) -> None:
-    """Write one file."""
-    path, mark = log.path.parent / file, _mark(pair)
-    # Read here, so that the time is that of the method; and from a copy, because a pair keeps the
-    # frames that it has read, which would be all of them in the end.
+    """Compute and write one file."""
+    path, source = log.path.parent / file, _fingerprint(pair)
+    # Reading is not part of the time; a copy of the pair is read, because a pair keeps its frames.
     frames = replace(pair)
     image0, image1 = frames.image0, frames.image1
     started = time.perf_counter()
@@ -315,23 +315,23 @@ def _compute(target: Benchmark, log: WorkLog, file: str, pair: FlowPair, method:
         )
     make_folder(path.parent)
     invalid = target.write(path, estimate.flow)
-    log.add(file, source=mark, files={file: file_record(path)}, seconds=seconds, invalid=invalid)
+    log.add(file, source=source, files={file: file_record(path)}, seconds=seconds, invalid=invalid)
 
 
-def _mark(pair: FlowPair) -> str:
+def _fingerprint(pair: FlowPair) -> str:
     return fingerprints([pair])(0)
 
 
 def _verify(
-    target: Benchmark, place: Path, pairs: dict[str, FlowPair], done: dict[str, Done]
+    target: Benchmark, place: Path, pairs: dict[str, FlowPair], done: dict[str, _Done]
 ) -> Verification:
     expected = set(pairs)
     folders = {file.split("/", 1)[0] for file in expected}
     there = _files_below(place, folders)
-    # Another pass may be complete or not; the names at the top are all known.
+    # A pass that is not verified now may be complete or not.
     known = {LOG, *target.folders, *(() if target.archive is None else (ARCHIVE,))}
-    strange = set(os.listdir(place)) - known
-    surplus = (there - expected) | {name for name in strange if not name.startswith(".")}
+    others = {name for name in set(os.listdir(place)) - known if not name.startswith(".")}
+    surplus = (there - expected) | others
     damaged = []
     for file in sorted(expected & there):
         fault = _fault(target, place / file, pairs[file], done.get(file))
@@ -346,20 +346,8 @@ def _verify(
     )
 
 
-def _verify_archive(
-    target: Benchmark, place: Path, found: Verification, digests: dict[str, str]
-) -> Verification:
-    """Add what is wrong with the archive, which is what will be uploaded."""
-    if target.archive is None:
-        return found
-    if not (place / ARCHIVE).exists():
-        return replace(found, missing=(*found.missing, ARCHIVE))
-    fault = archive_fault(place / ARCHIVE, digests)
-    return replace(found, damaged=(*found.damaged, f"{ARCHIVE}: {fault}")) if fault else found
-
-
 def _files_below(place: Path, folders: Iterable[str]) -> set[str]:
-    """Return the names of all files in these folders, as seen from the place; no hidden ones."""
+    """Return the paths of all files in these folders, relative to `place`, without hidden ones."""
     found = set()
     for folder in folders:
         for top, _, names in os.walk(place / folder):
@@ -368,27 +356,18 @@ def _files_below(place: Path, folders: Iterable[str]) -> set[str]:
     return found
 
 
-def _fault(target: Benchmark, path: Path, pair: FlowPair, done: Done | None) -> str:
+def _fault(target: Benchmark, path: Path, pair: FlowPair, done: _Done | None) -> str:
     """Return what is wrong with a file, or ""."""
     if done is None:
         return "was not made by this submission"
     fault = target.fault(path, pair, done.invalid)
     if fault:
         return fault
-    if done.data != _mark(pair):
+    if done.source != _fingerprint(pair):
         return "was computed from other frames"
     return "" if done.sha256 == file_digest(path) else "was changed after it was written"
 
 
-def _pack(target: Benchmark, place: Path, done: dict[str, Done]) -> Path:
-    """Write the archive for the upload, and read it back."""
-    path = place / ARCHIVE
-    pack(path, {target.packed_name(file): place / file for file in done})
-    fault = archive_fault(path, _packed(target, done))
-    if fault:
-        raise FileError(f"{path}: {fault}; check the disk.")
-    return path
-
-
-def _packed(target: Benchmark, done: dict[str, Done]) -> dict[str, str]:
+def _digests(target: Benchmark, done: dict[str, _Done]) -> dict[str, str]:
+    """Return the SHA-256 of each file by its name in the archive."""
     return {target.packed_name(file): entry.sha256 for file, entry in done.items()}

@@ -1,0 +1,73 @@
+"""The files that ``pair`` and ``video`` can write of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow.config import EstimatorConfig
+from hamflow.errors import InputError
+from hamflow.io import write_flow, write_image
+from hamflow.result import FlowResult
+
+
+@dataclass(frozen=True)
+class Output:
+    """One kind of file."""
+
+    # Given the path, the result, and the length in pixels that gets full color.
+    write: Callable[[Path, FlowResult, float], None]
+    flow: bool = False  # a flow file; otherwise a picture
+    bidirectional: bool = True  # needs the flow in both directions
+    colors: bool = False  # depends on the length that gets full color
+
+
+def gray(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return values from 0 (or False) to 1 (or True) as gray levels from black to white."""
+    return np.rint(255 * values.astype(np.float32)).astype(np.uint8)
+
+
+def _write_backward(path: Path, result: FlowResult, _: float) -> None:
+    assert result.backward is not None
+    write_flow(path, result.backward)
+
+
+def _write_occlusion(path: Path, result: FlowResult, _: float) -> None:
+    assert result.occlusion is not None
+    write_image(path, gray(result.occlusion))
+
+
+def _write_confidence(path: Path, result: FlowResult, _: float) -> None:
+    assert result.confidence is not None
+    write_image(path, gray(result.confidence))
+
+
+OUTPUTS = {
+    "--output": Output(
+        lambda path, result, _: write_flow(path, result.flow), flow=True, bidirectional=False
+    ),
+    "--viz": Output(
+        lambda path, result, max_flow: write_image(path, result.to_color(max_flow)),
+        bidirectional=False,
+        colors=True,
+    ),
+    "--backward": Output(_write_backward, flow=True),
+    "--occlusion": Output(_write_occlusion),
+    "--confidence": Output(_write_confidence),
+}
+"""The kinds of files by the options that ask for them."""
+
+
+def check_directions(options: Iterable[str], config: EstimatorConfig, preset: str) -> None:
+    """Raise an InputError if an output needs both directions and the preset computes only one."""
+    for option in options:
+        if OUTPUTS[option].bidirectional and not config.bidirectional:
+            raise InputError(
+                f"{option} needs the flow in both directions, but the preset {preset} computes "
+                "one; choose another preset, or set bidirectional = true in a TOML file."
+            )
