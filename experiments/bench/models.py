@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from hamflow._runtime import machine
 from hamflow._scale import enlarged_flow, reduced
 from hamflow.crf import CrfConfig, solve
-from hamflow.datasets import FlowPair, FolderDataset
+from hamflow.datasets import FlowPair
+from hamflow.datasets.folder import FolderDataset
 from hamflow.descriptors import Descriptor, load_model
 from hamflow.evaluation import epe_metrics
 from hamflow.matching import min_projection

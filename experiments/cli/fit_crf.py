@@ -15,7 +15,7 @@ from experiments.fit_crf.fitting import FitResult, fit
 from experiments.fit_crf.points import PARAMETERS, FitStep, Objective, Parameter
 from hamflow.cli._options import parse_window
 from hamflow.crf import CrfConfig
-from hamflow.datasets import FolderDataset
+from hamflow.datasets.folder import FolderDataset
 from hamflow.descriptors import load_model
 from hamflow.errors import InputError
 from hamflow.io._atomic import atomic_write, check_writable

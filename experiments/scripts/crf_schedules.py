@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from hamflow import Window, crf, matching, pair_bits
-from hamflow.datasets import FolderDataset
+from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import epe_metrics
 
 # (factor, side of the window): the same displacements in pixels of the original.

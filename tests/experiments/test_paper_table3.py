@@ -13,7 +13,8 @@ from _trees import save_flow, save_image, save_mask
 from experiments.cli.app import main
 from experiments.paper import table3
 from hamflow.config import PRESETS
-from hamflow.datasets import FolderDataset, demo_scene
+from hamflow.datasets import demo_scene
+from hamflow.datasets.folder import FolderDataset
 from hamflow.errors import FileError, InputError
 from hamflow.flow import endpoint_error
 

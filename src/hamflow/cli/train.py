@@ -15,8 +15,9 @@ from rich.table import Table
 
 from hamflow._resume import LOG, read_log
 from hamflow.cli._console import continuing
+from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
-from hamflow.learning.config import WORK, DatasetName, TrainConfig, config_of, read_config
+from hamflow.learning.config import WORK, TrainConfig, config_of, read_config
 
 if TYPE_CHECKING:
     from hamflow.learning.loop import Step

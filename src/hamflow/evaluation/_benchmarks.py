@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from hamflow._types import Flow
-from hamflow.datasets import FlowPair, Kitti2012Dataset, Kitti2015Dataset, SintelDataset
+from hamflow.datasets import FlowPair
+from hamflow.datasets.kitti import Kitti2012Dataset, Kitti2015Dataset
+from hamflow.datasets.sintel import SintelDataset
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write
 from hamflow.io._reading import open_regular, reason

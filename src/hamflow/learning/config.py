@@ -13,7 +13,7 @@ import tyro
 
 from hamflow._check import check_range
 from hamflow._tables import build, config_of_file
-from hamflow.datasets import registry
+from hamflow.datasets.registry import DATASETS, DatasetName
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
@@ -21,7 +21,6 @@ from hamflow.errors import InputError
 Scheme = Literal["ff", "fq", "qq"]
 """Which of the two minimizations of a min-projection see floats, and which see bits."""
 Target = Literal["one", "spread"]
-DatasetName = registry.DatasetName
 
 WORK = "training run"
 """What the log of a run calls its work."""
@@ -101,8 +100,8 @@ class DataConfig:
     synthetic: SyntheticConfig = field(default_factory=SyntheticConfig)
 
     def __post_init__(self) -> None:
-        if self.dataset not in get_args(DatasetName):
-            names = ", ".join(sorted(get_args(DatasetName)))
+        if self.dataset not in DATASETS:
+            names = ", ".join(DATASETS)
             raise InputError(f"dataset must be one of {names}, not {self.dataset!r}.")
         if self.dataset != "synthetic" and self.root is None:
             raise InputError(f"The dataset {self.dataset} needs its root.")
