@@ -29,7 +29,7 @@ import numpy as np
 from hamflow import Estimator
 from hamflow._scale import enlarged_smoothly
 from hamflow._types import Flow, Mask
-from hamflow.datasets import FolderDataset
+from hamflow.datasets.folder import FolderDataset
 from hamflow.flow import endpoint_error
 from hamflow.refinement import AffineCompletion
 

@@ -23,7 +23,8 @@ from hamflow.crf.data import BitsData, PhiData
 from hamflow.crf.dual import Axis, PlaneDual
 from hamflow.crf.model import edge_weights
 from hamflow.crf.rounding import Primal
-from hamflow.datasets import FolderDataset, demo_scene
+from hamflow.datasets import demo_scene
+from hamflow.datasets.folder import FolderDataset
 from hamflow.descriptors import pair_bits
 from hamflow.errors import FileError
 from hamflow.evaluation import epe_metrics

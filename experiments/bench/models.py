@@ -13,7 +13,8 @@ from experiments.bench._measure import StepProgress, timed
 from hamflow._runtime import machine
 from hamflow._scale import enlarged_flow, reduced
 from hamflow.crf import CrfConfig, solve
-from hamflow.datasets import FlowPair, FolderDataset
+from hamflow.datasets import FlowPair
+from hamflow.datasets.folder import FolderDataset
 from hamflow.descriptors import Descriptor, load_model
 from hamflow.errors import InputError
 from hamflow.evaluation import epe_metrics
@@ -46,7 +47,7 @@ def run(
     configs: Mapping[str, CrfConfig] = CONFIGS,
     progress: StepProgress = lambda _: None,
 ) -> dict[str, Any]:
-    """Return the errors of each model on each pair, and their ratios to the hand-crafted descriptor.
+    """Return the errors of each model on each pair, and their ratios to those of `pairs`.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from experiments.bench._measure import StepProgress, timed
 from experiments.variants import ABLATION, Variant
 from hamflow._memory import peak_memory
 from hamflow._runtime import machine
-from hamflow.datasets import FolderDataset
+from hamflow.datasets.folder import FolderDataset
 from hamflow.estimator import Estimator
 from hamflow.evaluation import Method
 from hamflow.evaluation.runner import measure

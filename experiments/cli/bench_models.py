@@ -28,7 +28,7 @@ def bench_models(
     crf_file: Path | None = None,
     json: Path | None = None,
 ) -> None:
-    """Measure descriptor models on pairs with known flow, compared with the hand-crafted descriptor.
+    """Measure descriptor models on pairs with known flow, compared with `pairs`.
 
     For each pair and model: the mean error, in pixels of full resolution, of winner takes all on
     bits (WTA QQ) and of the joint model (CRF Q), over visible pixels and, in brackets, over all

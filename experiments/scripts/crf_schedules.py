@@ -2,8 +2,8 @@
 
     python -m experiments.scripts.crf_schedules ROOT [--output FILE.csv]
 
-ROOT is a folder of pairs. Every pair is solved at two scales with every schedule and the hand-crafted
-descriptor. The CSV has a row for each; the means are printed as a Markdown table.
+ROOT is a folder of pairs. Every pair is solved at two scales with every schedule and the
+hand-crafted descriptor. The CSV has a row for each; the means are printed as a Markdown table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from experiments.bench._measure import timed
 from hamflow import Window, crf, matching, pair_bits
 from hamflow._scale import enlarged_flow, reduced
-from hamflow.datasets import FlowPair, FolderDataset
+from hamflow.datasets import FlowPair
+from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import epe_metrics
 
 # (factor, D): the same displacements in pixels of full resolution.

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 import hamflow
-from hamflow.datasets import FolderDataset, demo_scene
+from hamflow.datasets import demo_scene
+from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import Sparsification, opencv_methods, sparsification
 from hamflow.flow import endpoint_error
 from hamflow.visualize import error_map, wheel_picture

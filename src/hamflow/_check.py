@@ -1,4 +1,4 @@
-"""Validation of the arrays and settings that users hand in."""
+"""Checks of the arrays and settings that users pass."""
 
 from __future__ import annotations
 
@@ -12,19 +12,9 @@ from hamflow.errors import InputError
 
 
 def as_flow(flow: ArrayLike, name: str = "flow") -> NDArray[np.floating[Any]]:
-    """Return `flow` as an H×W×2 array of float32, or of float64 where it already was.
+    """Return a flow as an H×W×2 array of float32, or of float64 if it is one.
 
-    Parameters
-    ----------
-    flow : array_like
-        Real numbers, H×W×2, with at least one pixel.
-    name : str
-        How the error message calls the argument.
-
-    Raises
-    ------
-    InputError
-        If the shape or the type is another.
+    If it has another shape, no pixel or no real numbers, the InputError calls it `name`.
     """
     array = np.asarray(flow)
     if array.ndim != 3 or array.shape[2] != 2 or array.size == 0:
@@ -34,20 +24,12 @@ def as_flow(flow: ArrayLike, name: str = "flow") -> NDArray[np.floating[Any]]:
         )
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} must hold real numbers, but is of type {array.dtype}.")
-    # A byte-swapped float64 is converted too: everything behind expects native order.
+    # A byte-swapped float64 is converted, too: all later code expects the native order.
     return array.astype(np.float64 if array.dtype == np.float64 else np.float32, copy=False)
 
 
 def as_image(image: ArrayLike, name: str = "image") -> NDArray[Any]:
-    """Return `image` as an array of shape H×W or H×W×3 with at least one pixel.
-
-    The type of its elements is left to the caller to judge.
-
-    Raises
-    ------
-    InputError
-        If the shape is another.
-    """
+    """Return an image as an array of shape H×W or H×W×3, of any type, with at least one pixel."""
     array = np.asarray(image)
     gray = array.ndim == 2
     color = array.ndim == 3 and array.shape[2] == 3
@@ -60,18 +42,7 @@ def as_image(image: ArrayLike, name: str = "image") -> NDArray[Any]:
 
 
 def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
-    """Return `image` as an array of shape H×W or H×W×3 whose range of values is known.
-
-    Returns
-    -------
-    pixels : (H, W) or (H, W, 3) array
-        uint8, uint16, or floating point from 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If the shape or the type is another, or floating-point values are out of this range.
-    """
+    """Return an image, H×W or H×W×3, of uint8, uint16, or floating point from 0 to 1."""
     array = as_image(image, name)
     if array.dtype.kind == "f":
         if not ((array >= 0) & (array <= 1)).all():
@@ -79,7 +50,7 @@ def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
             if not np.isfinite(array).all():
                 remedy = "replace those that are NaN or infinite"
             raise InputError(
-                f"{name} must have values from 0 to 1 if it is of floating point; {remedy}."
+                f"{name} must have values from 0 to 1 if it is floating point; {remedy}."
             )
     elif array.dtype not in (np.uint8, np.uint16):
         raise InputError(
@@ -89,7 +60,7 @@ def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
 
 
 def unit_intensities(image: ArrayLike, name: str = "image") -> NDArray[np.float32]:
-    """Return what `as_intensities` accepts as float32 from 0 to 1."""
+    """Return an image, which `as_intensities` checks, as float32 from 0 to 1."""
     array = as_intensities(image, name)
     if array.dtype.kind == "f":
         return array.astype(np.float32)
@@ -105,20 +76,10 @@ def check_range(
     whole: bool = False,
     above: bool = False,
 ) -> None:
-    """Raise an InputError unless a field of a dataclass of settings is a number in a range.
+    """Raise an InputError unless the field `name` of the settings is a number in a range.
 
-    Parameters
-    ----------
-    config : object
-        The settings.
-    name : str
-        Of the field.
-    least, most : float
-        The range, with its ends.
-    whole : bool
-        Whether it must be a whole number.
-    above : bool
-        Whether `least` itself is outside of the range.
+    The range is from `least` to `most`, or above `least` if `above` is set; `whole` demands a whole
+    number.
 
     Examples
     --------

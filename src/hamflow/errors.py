@@ -1,8 +1,8 @@
 """The exceptions that Hamflow raises on purpose.
 
-Each carries one sentence that names the file or argument at fault and what to do about it. All are
-also ``ValueError``, and those that the operating system caused are ``OSError`` as well, so code
-that does not know Hamflow's own classes can catch them.
+The message of each is one sentence that names the file or argument, what is wrong, and what to do.
+All are also ``ValueError``, and those that the operating system caused are also ``OSError``, so
+that they can be caught without Hamflow's own classes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class HamflowError(Exception):
 
 
 class InputError(HamflowError, ValueError):
-    """An array or argument that Hamflow cannot work with."""
+    """An array or argument with a wrong value."""
 
 
 class FileError(HamflowError, ValueError):
-    """A file that is missing, unreadable, malformed or cannot be written.
+    """A file that is missing or damaged, or cannot be read or written.
 
     The message starts with the file's path.
     """
@@ -37,7 +37,7 @@ class FileAccessError(FileError, OSError):
     Parameters
     ----------
     message : str
-        The sentence for the user, which starts with the path.
+        One sentence, which starts with the path.
     filename : str or os.PathLike, optional
         The path.
     number : int, optional
@@ -53,7 +53,7 @@ class FileAccessError(FileError, OSError):
         self.strerror = None if number is None else os.strerror(number)
 
     def __str__(self) -> str:
-        return str(self.args[0])  # without "[Errno 2]", which an OSError would put before it
+        return str(self.args[0])  # without the "[Errno 2]" of an OSError
 
     def __reduce__(self) -> tuple[type[FileAccessError], tuple[object, ...]]:
         return type(self), (self.args[0], self.filename, self.errno)
@@ -79,23 +79,10 @@ def file_access(
     trouble: str = _READ,
     advice: str = "check its permissions and the disk.",
 ) -> Iterator[None]:
-    """Turn what the operating system raises in the block into a FileError that names the file.
+    """Turn every OSError in the block into a FileError that names the file.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file or folder that the block works on.
-    trouble : str
-        What the message says is impossible.
-    advice : str
-        What the message says to do about it, unless a file to be read does not exist.
-
-    Raises
-    ------
-    MissingFileError
-        If the file does not exist.
-    FileAccessError
-        For every other OSError, but not for errors that are Hamflow's already.
+    Its message consists of `path`, `trouble`, the reason and `advice`; a file to be read that does
+    not exist has a message of its own.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""What one does with a flow: show it in colors, warp an image by it, compare it with another.
+"""Tools for a flow: show it in colors, warp an image by it, compare it with another flow.
 
-A flow is an H×W×2 array (u, v), u to the right and v down: the pixel (x, y) of the first image is
-found at (x + u, y + v) in the second. Unknown flow is NaN.
+A flow is an H×W×2 array (u, v), u to the right and v down: the pixel (x, y) of the first image
+moves to (x + u, y + v) in the second. Unknown flow is NaN.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from hamflow._check import as_flow
 from hamflow.errors import InputError
 
-# Temporaries are made for about this many pixels at a time: few enough to stay in the cache.
+# Pixels that are processed at a time: few enough for their temporaries to stay in the cache.
 _BLOCK_PIXELS = 2**16
 # Colors between one hue of the wheel and the next, as Baker et al. chose them by eye:
 # red-yellow, yellow-green, green-cyan, cyan-blue, blue-magenta, magenta-red.
@@ -29,7 +29,7 @@ def color_wheel() -> NDArray[np.float64]:
     Returns
     -------
     wheel : (55, 3) float64
-        Whole-numbered RGB colors in 0..255, beginning with red, by increasing angle.
+        RGB colors, whole numbers from 0 to 255, starting with red, by increasing angle.
 
     References
     ----------
@@ -46,8 +46,8 @@ def color_wheel() -> NDArray[np.float64]:
 def flow_to_color(flow: ArrayLike, max_flow: float | None = None) -> NDArray[np.uint8]:
     """Show a flow in the colors of the Middlebury wheel.
 
-    The hue is the direction, the saturation the length. The bytes are those of the package
-    ``flow_vis``.
+    The hue is the direction, the saturation is the length. The result is the same as that of the
+    package ``flow_vis``.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def flow_to_color(flow: ArrayLike, max_flow: float | None = None) -> NDArray[np.
     unknown = np.isnan(vectors).any(axis=2)
     if unknown.any():
         vectors = np.where(unknown[:, :, None], vectors.dtype.type(0), vectors)
-    # The small constant is flow_vis' way to show a flow of zeros.
+    # flow_vis adds this constant, too, so that a flow of zeros can be shown.
     scale = (_longest(vectors) if max_flow is None else vectors.dtype.type(max_flow)) + 1e-5
 
     wheel = color_wheel() / 255.0
@@ -98,7 +98,7 @@ def _longest(vectors: NDArray[np.floating[Any]]) -> np.floating[Any]:
 def _length(
     u: NDArray[np.floating[Any]], v: NDArray[np.floating[Any]]
 ) -> NDArray[np.floating[Any]]:
-    # Not np.hypot, which rounds differently and so would give other colors than flow_vis.
+    # Not np.hypot, which rounds differently and would give other colors than flow_vis.
     with np.errstate(over="ignore"):
         length: NDArray[np.floating[Any]] = np.sqrt(np.square(u) + np.square(v))
     return length
@@ -107,7 +107,7 @@ def _length(
 def _colors(
     u: NDArray[np.floating[Any]], v: NDArray[np.floating[Any]], wheel: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the colors, still as floats in 0..255, of vectors relative to the longest."""
+    """Return the colors, as floats from 0 to 255, of vectors relative to the longest."""
     radius = _length(u, v)[:, :, None]
     position = (np.arctan2(-v, -u) / np.pi + 1) / 2 * (len(wheel) - 1)
     before = np.floor(position).astype(np.int32)
@@ -133,10 +133,10 @@ def warp(
 def warp(
     image: ArrayLike, flow: ArrayLike, *, fill: float = 0, return_mask: bool = False
 ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Fetch the second image back to the first by the flow from the first to the second.
+    """Warp the second image to the first by the flow from the first to the second.
 
     ``out[y, x] = image[y + v, x + u]`` with ``u, v = flow[y, x]``, bilinearly interpolated. Where
-    the flow is right and nothing is hidden, the result looks like the first image.
+    the flow is right and the pixel is visible, the result looks like the first image.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def warp(
     flow : (H, W, 2) array_like
         The flow from the first image to the second.
     fill : float
-        What to put where the flow is unknown or leaves the image.
+        The value where the flow is unknown or leaves the image.
     return_mask : bool
-        Whether to return also where the result is an interpolated value and not `fill`.
+        Whether to return also the pixels that are interpolated and not `fill`.
 
     Returns
     -------
@@ -203,9 +203,9 @@ def warp(
 def _sample(
     planes: NDArray[Any], vectors: NDArray[np.floating[Any]], top: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Interpolate `planes` where `vectors`, whose first row is number `top`, point to.
+    """Interpolate where the vectors of the rows from `top` on point to.
 
-    Returns which targets are inside, and the N×C values of these.
+    Returns which of these places are inside of the image, and the N×C values there.
     """
     height, width, _ = planes.shape
     rows, columns = vectors.shape[:2]
@@ -216,7 +216,7 @@ def _sample(
     x, y = x[inside], y[inside]
     left, above = np.floor(x).astype(np.intp), np.floor(y).astype(np.intp)
     share_x, share_y = (x - left)[:, None], (y - above)[:, None]
-    # A target on a pixel must not touch the next one: it may lie outside, or be NaN.
+    # A place on a pixel must not use the next one, which may be outside, or NaN.
     right, below = left + (x > left), above + (y > above)
     upper = planes[above, left] * (1 - share_x) + planes[above, right] * share_x
     lower = planes[below, left] * (1 - share_x) + planes[below, right] * share_x

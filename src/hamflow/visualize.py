@@ -1,4 +1,4 @@
-"""Pictures of a flow: arrows, a map of its errors, and the key to the Middlebury colors.
+"""Pictures of a flow: arrows, a map of its errors, and the Middlebury color wheel.
 
 Each function returns an (H, W, 3) uint8 image in RGB. For the colors themselves see
 `hamflow.flow_to_color`.
@@ -22,12 +22,12 @@ _Picture = NDArray[np.uint8]
 _Point = tuple[float, float]
 _Color = tuple[int, int, int]
 
-_FINE = 4  # drawn at so many times the size and reduced, for smooth edges
-_BAND = 64  # rows that are drawn at once: the memory for the larger size stays small
+_FINE = 4  # pictures are drawn at this many times their size, for smooth edges
+_BAND = 64  # rows that are drawn at once, which limits the memory for the larger size
 _WHITE, _BLACK, _INK = (255, 255, 255), (0, 0, 0), (32, 32, 32)
 
 _REACH = 1.3  # length of the longest arrows, in steps
-_FADE = 0.45  # how much of the picture under the arrows gives way to white
+_FADE = 0.45  # share of white in the image under the arrows
 
 _LIMITS = (0.1875, 0.375, 0.75, 1.5, 3, 6, 12, 24, 48)
 # Of ColorBrewer's RdYlBu, which KITTI uses for the same limits; 3 px is where blue ends.
@@ -42,7 +42,7 @@ _MISSING = (128, 128, 128)
 
 
 def typical_length(flow: ArrayLike) -> float:
-    """Return a length that suits as `max_flow`: few vectors are longer.
+    """Return a length for `max_flow` that few vectors exceed.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def typical_length(flow: ArrayLike) -> float:
     Returns
     -------
     length : float
-        The 95th percentile of the lengths of known vectors, at least 1 pixel. Single pixels that
-        are matched far away would otherwise set the scale and wash all others out.
+        The 95th percentile of the lengths of known vectors, at least 1 pixel. With the maximum, a
+        few wrong vectors would make all others pale.
     """
     vectors = as_flow(flow)
     lengths = np.hypot(vectors[:, :, 0], vectors[:, :, 1])
@@ -70,21 +70,21 @@ def draw_arrows(
 ) -> _Picture:
     """Draw a flow as arrows on a grid.
 
-    An arrow begins at the pixel whose motion it shows, and its color is that of its direction on
-    the Middlebury wheel. Motion below 1/20 of an arrow's greatest length is a dot. Unknown pixels
-    get no arrow.
+    An arrow begins at the pixel whose motion it shows, and has the color of its direction on the
+    Middlebury wheel. Motion below 1/20 of the length of the longest arrows is drawn as a dot.
+    Unknown pixels get no arrow.
 
     Parameters
     ----------
     flow : (H, W, 2) array_like
         The flow to draw.
     image : (H, W) or (H, W, 3) uint8 or uint16 array_like, optional
-        What to draw on, faded; by default white.
+        The background, which is faded; by default white.
     step : int
         Pixels from one arrow to the next, 4 to 4096.
     max_flow : float, optional
-        The length in pixels that is drawn 1.3 steps long; longer vectors are cut to that. By
-        default `typical_length`.
+        Vectors of this length in pixels are drawn 1.3 steps long, and longer ones, too. By default
+        `typical_length`.
 
     Returns
     -------
@@ -140,13 +140,7 @@ def _canvas(image: ArrayLike | None, height: int, width: int) -> _Picture:
 
 
 def to_bytes(image: NDArray[Any]) -> _Picture:
-    """Return an image of 8 or 16 bits as one of 8.
-
-    Raises
-    ------
-    InputError
-        If it is of another type.
-    """
+    """Return an image of uint8 or uint16 as uint8."""
     if image.dtype == np.uint8:
         return image
     if image.dtype == np.uint16:
@@ -163,7 +157,7 @@ def _arrows(vectors: NDArray[np.floating[Any]], step: int, scale: float) -> Iter
     colors = flow_to_color(directions, max_flow=1)
     drawn = directions * np.minimum(lengths * scale, _REACH * step)[:, :, None]
     for row, column in zip(*np.nonzero(np.isfinite(lengths)), strict=True):
-        # The middle of the pixel, when its corner is a whole number.
+        # The center of the pixel, if its corner is a whole number.
         start = (float(xs[column]) + 0.5, float(ys[row]) + 0.5)
         u, v = drawn[row, column]
         red, green, blue = colors[row, column]
@@ -173,7 +167,7 @@ def _arrows(vectors: NDArray[np.floating[Any]], step: int, scale: float) -> Iter
 def _draw_band(rows: _Picture, arrows: list[_Arrow], step: int, *, top: int, room: int) -> None:
     """Draw on the rows from `top` on the arrows that begin at most `room` rows away."""
     # With room above for the arrows that begin there: Pillow rounds negative numbers differently,
-    # and an arrow must look alike in both bands that it lies in.
+    # and an arrow must look the same in both bands that it crosses.
     padded = np.pad(rows, ((room, 0), (0, 0), (0, 0)))
     height, width = padded.shape[:2]
     fine = Image.fromarray(padded).resize((_FINE * width, _FINE * height), Image.Resampling.NEAREST)
@@ -212,9 +206,9 @@ def _outline(vector: _Point, step: float, thickness: float) -> list[_Point]:
 def error_map(flow: ArrayLike, truth: ArrayLike, *, legend: bool = True) -> _Picture:
     """Show where a flow is wrong, in steps of a factor of 2.
 
-    Blue are errors (distances from the true flow) below 3 pixels, yellow and red those above: the
-    colors and limits of KITTI's error maps, but without regard to the length of the true flow.
-    Pixels of unknown truth are black, those where only the flow is unknown are gray.
+    Errors (distances from the true flow) below 3 pixels are blue, larger ones yellow and red: the
+    colors and limits of KITTI's error maps, which however also depend on the length of the true
+    flow. Pixels of unknown true flow are black; those where only the flow is unknown are gray.
 
     Parameters
     ----------
@@ -243,7 +237,7 @@ def error_map(flow: ArrayLike, truth: ArrayLike, *, legend: bool = True) -> _Pic
     [[[49, 54, 149], [254, 224, 144], [128, 128, 128]]]
     """
     error = endpoint_error(flow, truth)
-    # NaN sorts behind every limit, but is painted over.
+    # NaN is sorted after every limit, and overwritten below.
     picture = _ERROR_COLORS[np.searchsorted(_LIMITS, error, side="right")]
     picture[np.isnan(error)] = _MISSING
     picture[np.isnan(as_flow(truth)).any(axis=2)] = _BLACK
@@ -251,7 +245,7 @@ def error_map(flow: ArrayLike, truth: ArrayLike, *, legend: bool = True) -> _Pic
 
 
 def _legend(width: int) -> _Picture:
-    """Return the colors of `error_map` side by side over their limits, which are in pixels."""
+    """Return a strip with the colors of `error_map` above their limits in pixels."""
     font_size = min(16, max(9, width // 36))
     bar = round(1.2 * font_size)
     strip = Image.new("RGB", (width, bar + 2 * font_size), _WHITE)
@@ -261,7 +255,7 @@ def _legend(width: int) -> _Picture:
         if start < stop:
             draw.rectangle((start, 2, stop - 1, bar + 1), tuple(color))
     font = ImageFont.load_default(font_size)
-    # What matters most is written first; what does not find room is left out.
+    # The most important labels first; those for which there is no room are left out.
     labels = {5: "3", 10: "px", 0: "0", 9: "48", 7: "12", 3: "0.75"}
     labels |= {i + 1: f"{limit:.2g}" for i, limit in enumerate(_LIMITS) if i + 1 not in labels}
     taken: list[tuple[float, float]] = []
@@ -276,7 +270,7 @@ def _legend(width: int) -> _Picture:
 
 
 def wheel_picture(size: int = 160) -> _Picture:
-    """Draw the key to the Middlebury colors: each place shows the color of the way to it.
+    """Draw the Middlebury color wheel: the color of each point is that of the vector to it.
 
     Parameters
     ----------
@@ -302,7 +296,7 @@ def wheel_picture(size: int = 160) -> _Picture:
     disk = flow_to_color(vectors, max_flow=1)
     radius = np.hypot(vectors[:, :, 0], vectors[:, :, 1])
     disk[radius > 1] = 255
-    # A thin line, because the colors next to it are bright.
+    # A thin dark line, because the colors next to it are bright.
     disk[(radius <= 1) & (radius > 1 - 2.5 / size)] = _INK
     return np.array(Image.fromarray(disk).reduce(_FINE))
 
@@ -313,10 +307,9 @@ def add_wheel(picture: ArrayLike, caption: str = "") -> _Picture:
     Parameters
     ----------
     picture : (H, W) or (H, W, 3) uint8 or uint16 array_like
-        What to draw on; it is not changed.
+        The picture to draw on; it is not changed.
     caption : str
-        What to write below the wheel, such as the length at its rim. It is left out where it does
-        not find room.
+        Text below the wheel, such as the length at its rim. It is left out if there is no room.
 
     Returns
     -------
@@ -326,19 +319,21 @@ def add_wheel(picture: ArrayLike, caption: str = "") -> _Picture:
     Raises
     ------
     InputError
-        If it is no such picture, or less than 16 pixels wide or high.
+        If it has another shape or type, or is less than 16 pixels wide or high.
     """
     pixels = to_bytes(as_image(picture))
     height, width = pixels.shape[:2]
     if min(height, width) < 16:
-        raise InputError(f"picture is too small for a wheel: {width} × {height} pixels.")
+        raise InputError(
+            f"picture must have at least 16 × 16 pixels for a wheel, not {width} × {height}."
+        )
     size = min(160, max(10, min(height, width) // 4))
     margin = max(2, size // 12)
     font = ImageFont.load_default(max(9, size // 6))
     inner, line = max(size, round(font.getlength(caption))), max(12, size // 4)
     if not caption or inner + 4 * margin > width or size + line + 4 * margin > height:
         caption, inner, line = "", size, 0
-    # A white card, so that the wheel can be told from what it lies on.
+    # On a white card, so that the wheel is distinct from the picture.
     right, bottom = width - margin, height - margin
     left, top = right - inner - 2 * margin, bottom - size - line - 2 * margin
     canvas = Image.fromarray(pixels).convert("RGB")

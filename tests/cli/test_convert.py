@@ -222,7 +222,7 @@ def test_wrong_folders(tmp_path: Path, folder: Path, fails: Callable[..., str]) 
     assert not out.exists()
     out.write_text("")
     assert "is a file" in fails(folder, out, "--to", ".flo")
-    assert "cannot be made a folder" in fails(folder, out / "deeper", "--to", ".flo")
+    assert "cannot be created as a folder" in fails(folder, out / "deeper", "--to", ".flo")
 
 
 def test_without_h5py(

@@ -219,14 +219,14 @@ def test_damaged_settings(content: str, tmp_path: Path, fails: Callable[..., str
 def test_output_is_a_file(tmp_path: Path, fails: Callable[..., str]) -> None:
     (tmp_path / "file").write_text("text")
     for out in (tmp_path / "file", tmp_path / "file" / "set"):
-        assert f"{out}: cannot be made a folder" in fails(out, 1)
+        assert f"{out}: cannot be created as a folder" in fails(out, 1)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
 def test_unwritable_folder(tmp_path: Path, fails: Callable[..., str]) -> None:
     tmp_path.chmod(0o500)
     try:
-        assert "set: cannot be made a folder" in fails(tmp_path / "set", 1)
+        assert "set: cannot be created as a folder" in fails(tmp_path / "set", 1)
     finally:
         tmp_path.chmod(0o700)
 

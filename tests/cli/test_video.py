@@ -252,7 +252,7 @@ def test_wrong_options(
     assert "does not exist" in fails(tmp_path / "gone.mp4", "-o", out)
     assert "create it first" in fails(folder, "-o", tmp_path / "gone" / "out.mp4")
     assert "--window" in fails(folder, "-o", out, "--window", "wide")
-    assert "cannot be made a folder" in fails(folder, "-o", folder / "im1.png" / "out")
+    assert "cannot be created as a folder" in fails(folder, "-o", folder / "im1.png" / "out")
     assert calls.pairs == []
     assert os.listdir(tmp_path) == ["in"]
 

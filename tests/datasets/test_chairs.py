@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from _trees import check_pair, message_of, save_flow, save_image, scene
-from hamflow.datasets import FlyingChairsDataset
+from hamflow.datasets.chairs import FlyingChairsDataset
 from hamflow.errors import InputError
 
 NUMBERS = (1, 2, 4, 11)
@@ -54,13 +54,13 @@ def test_split(chairs: Path, file: str, end: str) -> None:
 def test_no_split_to_validate_on(chairs: Path) -> None:
     said = message_of(lambda: FlyingChairsDataset(chairs, split="validation"), chairs / OFFICIAL)
     assert "does not exist" in said
-    assert "get the file" in said
+    assert "get this file" in said
 
 
 @pytest.mark.parametrize("text", ["", "1\n2\n", "1\n2\n1\n3\n" + "1\n" * 7, "1\n\n2\n1\n\n"])
 def test_damaged_split(chairs: Path, text: str) -> None:
     (chairs / OFFICIAL).write_text(text)
-    assert "does not say by a 1 or a 2 in line" in message_of(
+    assert "must be 1 (training) or 2 (validation)" in message_of(
         lambda: FlyingChairsDataset(chairs), chairs / OFFICIAL
     )
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from _paths import DATA, needs_data
-from hamflow.datasets import FlowPair, FolderDataset, SyntheticScene, demo_scene
+from hamflow.datasets import FlowPair, SyntheticScene, demo_scene
+from hamflow.datasets.folder import FolderDataset
 from hamflow.errors import FileError, InputError
 from hamflow.io import write_flow, write_image
 
@@ -133,9 +134,9 @@ def test_subset(root: Path) -> None:
     assert data.subset(iter(["chairs", "chairs/one"])).names == ("chairs/one", "chairs/two")
     assert len(data) == 4
     for name in ("chair", "one", "", "chairs/"):
-        with pytest.raises(InputError, match=f"^names holds '{name}', which is neither"):
+        with pytest.raises(InputError, match=f"^names contains '{name}', which is neither"):
             data.subset(["kitti", name])
-    with pytest.raises(InputError, match=r"^names must hold at least one"):
+    with pytest.raises(InputError, match=r"^names must contain at least one"):
         data.subset([])
 
 
@@ -184,14 +185,16 @@ def test_nothing_found(root: Path) -> None:
 @pytest.mark.parametrize("file", ["frame1.png", "frame2.png"])
 def test_missing_frame(root: Path, file: str) -> None:
     (root / "chairs/two" / file).unlink()
-    with pytest.raises(FileError, match=r"does not exist; a pair needs frame1\.png") as caught:
+    with pytest.raises(
+        FileError, match=r"does not exist; expected is a tree .*frame1\.png"
+    ) as caught:
         FolderDataset(root)
     message_of(caught, root / "chairs/two" / file)
 
 
 def test_missing_flow(root: Path) -> None:
     (root / "chairs/two/flow.flo").unlink()
-    with pytest.raises(FileError, match="holds no flow; a pair needs") as caught:
+    with pytest.raises(FileError, match="holds no flow; expected is a tree") as caught:
         FolderDataset(root)
     message_of(caught, root / "chairs/two")
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from _trees import KITTI_STEP, check_pair, message_of, save_flow, save_image, scene, visible_flow
-from hamflow.datasets import Hd1kDataset, Kitti2012Dataset, Kitti2015Dataset
+from hamflow.datasets.hd1k import Hd1kDataset
+from hamflow.datasets.kitti import Kitti2012Dataset, Kitti2015Dataset
 from hamflow.errors import InputError
 
 

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from _trees import check_pair, message_of, save_flow, save_image, scene
-from hamflow.datasets import MiddleburyDataset, MiddleburyStereoDataset
+from hamflow.datasets.middlebury import MiddleburyDataset
+from hamflow.datasets.middlebury_stereo import MiddleburyStereoDataset
 from hamflow.errors import InputError
 
 WITH_FLOW = ("Dimetrodon", "RubberWhale")
@@ -196,7 +197,7 @@ def test_missing_pieces_of_stereo(stereo: Path) -> None:
     ("content", "words"),
     [
         (b"", "does not start with Pf"),
-        (b"PF\n56 40\n-1\n" + bytes(12 * 56 * 40), "use a file with one channel"),
+        (b"PF\n56 40\n-1\n" + bytes(12 * 56 * 40), "is not a .pfm file with 1 channel"),
         (b"Pf\n56 40\n-1\n" + bytes(4 * 56 * 40 - 1), "take 8972 bytes, but the file has 8971"),
         (b"Pf\n56 40\n-1\n" + bytes(4 * 56 * 40 + 1), "take 8972 bytes, but the file has 8973"),
         (b"Pf\n0 40\n-1\n", "impossible size"),

@@ -10,19 +10,39 @@ import pytest
 import hamflow.datasets
 from _problems import run_python
 from _trees import check_pair, save_flow, save_image, scene
-from hamflow.datasets import (
-    FolderDataset,
-    PairDataset,
-    SintelDataset,
-    SyntheticConfig,
-    SyntheticDataset,
-    open_dataset,
-    registry,
-)
+from hamflow.datasets import PairDataset, SyntheticConfig, SyntheticDataset, open_dataset, registry
+from hamflow.datasets.folder import FolderDataset
+from hamflow.datasets.sintel import SintelDataset
 from hamflow.errors import FileError, InputError
 
-NAMES = get_args(registry.DatasetName)
-ON_DISK = get_args(registry.PairDatasetName)
+ON_DISK = sorted(set(registry.DATASETS) - {"synthetic"})
+
+ROOMS = '''
+from hamflow.datasets._listing import Listing, Root
+from hamflow.datasets.flow_pair import FlowPair
+from hamflow.datasets.pair_dataset import PairDataset
+
+_EXPECTED = "expected are ROOT/frames/00001_a.png, 00001_b.png and ROOT/flow/00001.flo and so on."
+
+
+class RoomsDataset(PairDataset):
+    """The pairs of the Rooms data set."""
+
+    def __init__(self, root: Root, *, dark: bool = False) -> None:
+        top = Listing(root, _EXPECTED)
+        frames, flows = top.folder("dark" if dark else "frames"), top.folder("flow")
+        pairs = (
+            FlowPair(
+                match[1],
+                frames.file(match[0]),
+                frames.file(f"{match[1]}_b.png"),
+                flow_path=flows.file(f"{match[1]}.flo"),
+            )
+            for match in frames.matches(r"(\\d{5})_a\\.png")
+        )
+        super().__init__(top, pairs)
+'''
+"""The example of docs/architecture.md, with an option."""
 
 
 @pytest.fixture
@@ -34,8 +54,8 @@ def sintel(tmp_path: Path) -> Path:
 
 
 def test_names() -> None:
-    assert set(NAMES) == set(registry._CLASSES) == {*ON_DISK, "synthetic"}
-    assert set(NAMES) == {
+    assert get_args(registry.DatasetName) == tuple(registry.DATASETS)
+    assert set(registry.DATASETS) == {
         *("sintel", "kitti2012", "kitti2015", "middlebury", "middlebury-stereo", "chairs"),
         *("things", "spring", "hd1k", "folder", "synthetic"),
     }
@@ -110,10 +130,26 @@ def test_public_names(name: str) -> None:
 
 def test_public_names_are_complete() -> None:
     assert hamflow.datasets.__all__ == sorted(hamflow.datasets.__all__)
-    assert set(registry._CLASSES.values()) < set(hamflow.datasets.__all__)
     with pytest.raises(AttributeError, match=r"No hamflow\.datasets attribute Gold"):
         hamflow.datasets.Gold  # noqa: B018
-    assert issubclass(hamflow.datasets.SpringDataset, PairDataset)
+
+
+def test_a_new_data_set_is_one_file_and_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new_rooms.py").write_text(ROOMS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(registry.DATASETS, "rooms", "new_rooms:RoomsDataset")
+    root = tmp_path / "data"
+    save_image(root / "frames/00007_a.png", scene().image0)
+    save_image(root / "frames/00007_b.png", scene().image1)
+    save_flow(root / "flow/00007.flo", scene().flow)
+    data = open_dataset("rooms", root, subset="00007")
+    assert isinstance(data, PairDataset)
+    check_pair(data[0], scene())
+    assert registry.dataset_options("rooms") == ["dark", "subset"]
+    with pytest.raises(FileError, match=r"dark: does not exist; expected are ROOT/frames/"):
+        open_dataset("rooms", root, dark=True)
 
 
 def test_only_what_is_needed_is_loaded() -> None:

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from _trees import check_pair, message_of, save_flow, save_image, save_mask, scene
-from hamflow.datasets import PairDataset, SintelDataset, SyntheticConfig, SyntheticDataset
+from hamflow.datasets import PairDataset, SyntheticConfig, SyntheticDataset
 from hamflow.datasets.pair_dataset import evenly
+from hamflow.datasets.sintel import SintelDataset
 from hamflow.datasets.synthetic import write_sintel
 from hamflow.errors import InputError
 

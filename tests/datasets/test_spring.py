@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from _trees import message_of, save_flow, save_image, scene
-from hamflow.datasets import SpringDataset, SpringPair
+from hamflow.datasets.spring import SpringDataset, SpringPair
 from hamflow.errors import InputError
 from hamflow.evaluation import epe_metrics
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from _trees import message_of, save_flow, save_image, scene
-from hamflow.datasets import FlyingThingsDataset
+from hamflow.datasets.things import FlyingThingsDataset
 from hamflow.errors import InputError
 
 FRAMES = (6, 7, 8)

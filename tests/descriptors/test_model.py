@@ -260,13 +260,46 @@ def test_pairs() -> None:
     assert (pack_bits(phi) == model.bits(image)).all()
 
 
-def test_hand_crafted_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A new one is a class and a line in the registry.
-    monkeypatch.setitem(HAND_CRAFTED, "another", "hamflow.descriptors.pairs:PairDescriptor")
-    assert load_model("another").bits(random_image(5, 4)).shape == (5, 4)
-    assert shipped_models()[-2:] == ["pairs", "another"]
+CENSUS = """
+import numpy as np
+
+from hamflow._check import unit_intensities
+from hamflow.descriptors.descriptor import HandCraftedDescriptor
+
+OFFSETS = [(y, x) for y in range(-4, 5) for x in range(-4, 5) if y or x][8:72]
+
+
+class CensusDescriptor(HandCraftedDescriptor):
+    name = "census"
+
+    def bits(self, image):
+        gray = np.atleast_3d(unit_intensities(image)).mean(axis=2)
+        height, width = gray.shape
+        padded = np.pad(gray, 4, mode="edge")
+        bits = np.zeros((height, width), np.uint64)
+        for k, (y, x) in enumerate(OFFSETS):
+            brighter = padded[4 + y : 4 + y + height, 4 + x : 4 + x + width] > gray
+            bits |= brighter.astype(np.uint64) << np.uint64(k)
+        return bits
+"""
+"""The example of docs/architecture.md, without its annotations."""
+
+
+def test_a_new_descriptor_is_one_file_and_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new_census.py").write_text(CENSUS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(HAND_CRAFTED, "census", "new_census:CensusDescriptor")
+    model, image = load_model("census"), random_image(40, 50, 3)
+    assert isinstance(model, Descriptor)
+    assert model.fingerprint == "census version 1"
+    assert (pack_bits(model.describe(image)) == model.bits(image)).all()
+    assert shipped_models()[-2:] == ["pairs", "census"]
     with pytest.raises(InputError, match="leave variant out"):
-        load_model("another", variant="float")
+        load_model("census", variant="float")
+    moved = hamflow.estimate(image, np.roll(image, 2, axis=1), "fast", model="census").flow
+    assert np.allclose(np.median(moved, axis=(0, 1)), [2, 0], atol=0.1)
 
 
 def test_files(file: Path) -> None:
@@ -370,8 +403,8 @@ def test_bad_files(file: Path) -> None:
     folder = file.parent
     for path, message in {
         folder / "gone.safetensors": "does not exist",
-        folder / "net": "is not a .safetensors file by its name",
-        folder / "net.h5": "is not a .safetensors file by its name",
+        folder / "net": "does not end in .safetensors",
+        folder / "net.h5": "does not end in .safetensors",
         folder / "net.onnx": "not read by Hamflow; give the .safetensors file",
         folder / "net.pt": "is a pickle",
     }.items():

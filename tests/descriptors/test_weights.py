@@ -160,7 +160,7 @@ def test_pickles_are_not_opened(kind: str, suffix: str, tmp_path: Path) -> None:
     path.write_bytes(pickles(target)[kind])
     for read in (read_weights, load_model):
         with pytest.raises(
-            FileError, match=r"is a pickle, in which programs can hide, .* safetens"
+            FileError, match=r"is a pickle, which can contain programs, .* safetens"
         ):
             read(path)
     assert not target.exists()
@@ -221,7 +221,7 @@ def test_unreadable_headers(header: str, file: Path) -> None:
 
 def test_other_tensors(file: Path) -> None:
     safetensors.numpy.save_file(WEIGHTS, file)
-    refuses(file, "does not say that it is a descriptor")
+    refuses(file, "is not a descriptor of Hamflow")
     _, _, metadata = read_weights_of(NETWORK, file)
     safetensors.numpy.save_file(WEIGHTS | {"more": np.zeros(3, np.float32)}, file, metadata)
     refuses(file, "The weights are not those of the network; they differ in more")
@@ -252,10 +252,10 @@ def test_values_that_are_not_finite(value: float, file: Path) -> None:
 
 
 EDITS: dict[str, tuple[Callable[[Header], object], str]] = {
-    "no metadata": (lambda h: h.pop("__metadata__"), "does not say that it is"),
+    "no metadata": (lambda h: h.pop("__metadata__"), "is not a descriptor"),
     "metadata that is a list": (lambda h: h.update(__metadata__=[]), "is damaged"),
     "metadata that is no text": (lambda h: h["__metadata__"].update(x=1), "is damaged"),
-    "another format": (lambda h: h["__metadata__"].update(format="x"), "does not say that it is"),
+    "another format": (lambda h: h["__metadata__"].update(format="x"), "is not a descriptor"),
     "another version": (lambda h: h["__metadata__"].update(version="2"), "version '2' .* update"),
     "no architecture": (lambda h: h["__metadata__"].pop("architecture"), "describes no network"),
     "a list": (lambda h: h["__metadata__"].update(architecture="[]"), "describes no network"),
@@ -268,7 +268,7 @@ EDITS: dict[str, tuple[Callable[[Header], object], str]] = {
         lambda h: h["__metadata__"].update(
             architecture=json.dumps(NETWORK.metadata() | {"channels": 10**9})
         ),
-        "describes no network .*channels must be from 1 to 1024",
+        "describes no network .*channels must be a whole number from 1 to 1024",
     ),
     "another one": (
         lambda h: h["__metadata__"].update(
@@ -388,8 +388,8 @@ def test_nothing_wrong_is_saved(tmp_path: Path) -> None:
     refused(WEIGHTS | {bias: np.full(4, np.nan, np.float32)}, {}, f"{bias} must be finite")
     refused(WEIGHTS, {"step": 3}, "must be text")
     refused(WEIGHTS, {"step": "\ud800"}, "must be text")
-    refused(WEIGHTS, {"format": "x"}, "format is noted in a model file anyway")
-    refused(WEIGHTS, {"note": "x" * 2**20}, "too long")
+    refused(WEIGHTS, {"format": "x"}, "The note 'format' is reserved")
+    refused(WEIGHTS, {"note": "x" * 2**20}, "do not fit into the header")
     assert os.listdir(tmp_path) == []
 
 

@@ -8,7 +8,8 @@ import pytest
 from _fits import QUICK
 from experiments.cli.app import main
 from experiments.fit_crf.fitting import FitResult, fit
-from hamflow.datasets import FolderDataset, demo_scene
+from hamflow.datasets import demo_scene
+from hamflow.datasets.folder import FolderDataset
 from hamflow.io import write_flow, write_image
 
 

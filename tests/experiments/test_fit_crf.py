@@ -17,7 +17,8 @@ from experiments.fit_crf.fitting import FitResult, fit
 from experiments.fit_crf.points import FitStep
 from hamflow import crf
 from hamflow.crf import CrfConfig
-from hamflow.datasets import FolderDataset, demo_scene
+from hamflow.datasets import demo_scene
+from hamflow.datasets.folder import FolderDataset
 from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
 from hamflow.evaluation import epe_metrics

@@ -21,7 +21,7 @@ from experiments.fit_crf.fitting import FitResult, fit
 from experiments.fit_crf.points import PARAMETERS, FitStep
 from hamflow.config import preset_config
 from hamflow.crf import CrfConfig
-from hamflow.datasets import FolderDataset
+from hamflow.datasets.folder import FolderDataset
 from hamflow.errors import FileError
 
 # --- the log -------------------------------------------------------------------------------------

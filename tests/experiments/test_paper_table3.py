@@ -13,7 +13,8 @@ from _trees import save_flow, save_image, save_mask
 from experiments.cli.app import main
 from experiments.paper import table3
 from hamflow.config import PRESETS
-from hamflow.datasets import FolderDataset, demo_scene
+from hamflow.datasets import demo_scene
+from hamflow.datasets.folder import FolderDataset
 from hamflow.errors import FileError, InputError
 from hamflow.flow import endpoint_error
 
@@ -192,7 +193,7 @@ def test_errors(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert table3_of(root, "-o", str(blocked)) == 1
-    assert f"{blocked}: cannot be made a folder" in capsys.readouterr().err
+    assert f"{blocked}: cannot be created as a folder" in capsys.readouterr().err
     assert table3_of(root, "-o", str(tmp_path / "o"), "--csv", str(tmp_path / "no" / "t.csv")) == 1
     assert "create it first" in capsys.readouterr().err
     assert table3_of(tmp_path / "nothing", "-o", str(tmp_path / "o")) == 1

@@ -16,7 +16,8 @@ import pytest
 import hamflow
 from hamflow._tables import config_of_file
 from hamflow.crf import CrfConfig
-from hamflow.datasets import FolderDataset, SintelDataset
+from hamflow.datasets.folder import FolderDataset
+from hamflow.datasets.sintel import SintelDataset
 from hamflow.datasets.synthetic import load_textures
 from hamflow.errors import (
     FileAccessError,
@@ -71,7 +72,7 @@ def test_folder_to_write_to_is_missing(tmp_path: Path) -> None:
 
 def test_missing_part_of_a_pair(tmp_path: Path) -> None:
     hamflow.write_image(tmp_path / "frame1.png", IMAGE)
-    with pytest.raises(FileNotFoundError, match=r"frame2.png: does not exist; a pair needs"):
+    with pytest.raises(FileNotFoundError, match=r"frame2.png: does not exist; expected is a tree"):
         FolderDataset(tmp_path)
 
 

@@ -93,7 +93,7 @@ def test_no_dataset(path: Path, name: str) -> None:
 def test_group(path: Path) -> None:
     with h5py.File(path, "w") as file:
         file["flow/inner"] = FLOW
-    assert "no dataset" in refusal(path)
+    assert "not an HDF5 dataset" in refusal(path)
 
 
 @pytest.mark.parametrize("kind", ["soft", "external"])

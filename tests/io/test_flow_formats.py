@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from _flows import error_for, expected, fixture_is_fine, flows
 from hamflow.errors import FileError, InputError
-from hamflow.io import FLOW_SUFFIXES, check_flow_path, read_flow, write_flow
+from hamflow.io import FLOW_FORMATS, FLOW_SUFFIXES, check_flow_path, read_flow, write_flow
 
 pytest.importorskip("h5py")
 
@@ -170,6 +170,57 @@ def test_dispatch_by_suffix(tmp_path: Path) -> None:
     for name in ("a.xyz", "a", ".flo"):
         for call in (lambda p: write_flow(p, flow), read_flow, check_flow_path):
             with pytest.raises(
-                FileError, match=r"use one of: \.flo, \.png, \.pfm, \.flo5, \.npy, \.npz\."
+                FileError, match=r"use one of: \.flo, \.png, \.pfm, \.flo5, \.npy, \.npz"
             ):
                 call(tmp_path / name)
+
+
+HALF = """
+import os
+import struct
+
+import numpy as np
+
+from hamflow.io._atomic import atomic_write
+from hamflow.io._flow_format import FlowFormat, known_vectors, vectors_to_write
+from hamflow.io._reading import check_length, check_size, open_regular
+
+_SIZE = struct.Struct("<ii")  # width and height
+
+
+def read_half(path):
+    with open_regular(path) as file:
+        data = file.read()
+    width, height = _SIZE.unpack(data[: _SIZE.size].ljust(_SIZE.size))
+    check_size(path, width, height)
+    check_length(path, width, height, _SIZE.size + 4 * width * height, len(data))
+    values = np.frombuffer(data, "<f2", offset=_SIZE.size).reshape(height, width, 2)
+    return known_vectors(values.astype(np.float32))
+
+
+def write_half(path, flow):
+    data = vectors_to_write(flow, ".half", np.nan)
+    height, width, _ = data.shape
+    with atomic_write(path) as file:
+        file.write(_SIZE.pack(width, height) + data.astype("<f2").tobytes())
+
+
+HALF = FlowFormat(read_half, write_half)
+"""
+"""The example of docs/architecture.md, without its annotations."""
+
+
+def test_a_new_format_is_one_file_and_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new_half.py").write_text(HALF)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(FLOW_FORMATS, ".half", "new_half:HALF")
+    path = tmp_path / "f.HALF"
+    flow = np.array([[[1.5, -2], [np.nan, 0], [0.25, 100]]], np.float32)
+    check_flow_path(path)
+    write_flow(path, flow)
+    assert np.array_equal(read_flow(path), expected(flow), equal_nan=True)
+    assert "truncated" in error_for(path, path.read_bytes()[:-1])
+    with pytest.raises(FileError, match=r"use one of: .*, \.half\.$"):
+        read_flow(tmp_path / "f.xyz")

@@ -332,9 +332,9 @@ def test_truncated(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("side", [2**16, 13000, 2**30])
 def test_decompression_bomb(tmp_path: Path, side: int) -> None:
     content = SIGNATURE + header(side, side, 8) + chunk(b"IDAT", zlib.compress(bytes(99)))
-    assert "smaller picture" in error_for(tmp_path, content)
+    assert "smaller image" in error_for(tmp_path, content)
     ppm = f"P6 {side} {side} 255\n".encode()
-    assert "smaller picture" in error_for(tmp_path, ppm, "bad.ppm")
+    assert "smaller image" in error_for(tmp_path, ppm, "bad.ppm")
 
 
 @settings(

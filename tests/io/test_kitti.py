@@ -185,7 +185,7 @@ def test_other_files(tmp_path: Path, content: bytes) -> None:
 def test_picture_of_a_flow(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     Image.new("RGB", (5, 4)).save(buffer, "PNG")
-    assert "picture of a flow" in error_for(tmp_path, buffer.getvalue())
+    assert "colors of a flow" in error_for(tmp_path, buffer.getvalue())
 
 
 def test_damage(tmp_path: Path) -> None:

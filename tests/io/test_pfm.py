@@ -61,7 +61,7 @@ def test_opencv_reads_and_writes_the_same(tmp_path: Path) -> None:
 
 def test_bad_headers(tmp_path: Path) -> None:
     path, body = tmp_path / "f.pfm", bytes(12)
-    assert "one channel" in error_for(path, b"Pf\n1 1\n-1.0\n" + bytes(4))
+    assert "is not a .pfm file with 3 channel(s)" in error_for(path, b"Pf\n1 1\n-1.0\n" + bytes(4))
     for magic in (b"", b"P", b"pf", b"P6"):
         assert "start with PF" in error_for(path, magic + b"\n1 1\n-1.0\n" + body)
     for header in (

@@ -204,8 +204,8 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
         (progress(step=-1), "is a damaged checkpoint"),
         (progress(step=1.5), "is a damaged checkpoint"),
         (progress(more=1), "is a damaged checkpoint"),
-        (rewritten(_renamed), r"has no fitting weights\.layers\.0\.weight"),
-        (rewritten(_reshaped), r"has no fitting exp_avg\.layers\.0\.weight"),
+        (rewritten(_renamed), r"has no weights\.layers\.0\.weight of the right"),
+        (rewritten(_reshaped), r"has no exp_avg\.layers\.0\.weight of the right"),
     ):
         file.write_bytes(content)
         with pytest.raises(FileError, match=words) as caught:

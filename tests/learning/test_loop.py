@@ -73,7 +73,7 @@ def test_rates(tmp_path: Path) -> None:
 
 def test_an_impossible_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="file/run: cannot be made a folder"):
+    with pytest.raises(FileError, match="file/run: cannot be created as a folder"):
         train(tiny_config(), tmp_path / "file" / "run")
 
 
@@ -95,7 +95,7 @@ def test_start_from_other_weights(tmp_path: Path) -> None:
     train(tiny_config(steps=1), tmp_path / "first")
     start = tmp_path / "first" / "last.safetensors"
     other = tiny_config(start=start, network=Architecture(layers=5, channels=8))
-    with pytest.raises(FileError, match=r"last\.safetensors: is of another architecture"):
+    with pytest.raises(FileError, match=r"last\.safetensors: has another network"):
         train(other, tmp_path / "second")
     with pytest.raises(FileError, match=r"missing\.safetensors"):
         train(tiny_config(start=tmp_path / "missing.safetensors"), tmp_path / "third")
@@ -187,7 +187,7 @@ def test_curve_as_a_picture(tmp_path: Path) -> None:
     both = tmp_path / "both.png"
     plot_curve([run / "curve.csv"] * 2, both, labels=["one", "two"], title="twice")
     assert hamflow.read_image(both).shape == picture.shape
-    with pytest.raises(InputError, match="There are 2 curves, but 1 labels"):
+    with pytest.raises(InputError, match="labels must have one entry for each of the 2 curves"):
         plot_curve([run / "curve.csv"] * 2, both, labels=["one"])
     with pytest.raises(FileError, match="does not exist"):
         plot_curve(tmp_path / "missing.csv", both)

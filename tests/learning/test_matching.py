@@ -229,7 +229,7 @@ def test_inner_minimizer_can_be_given(model: str) -> None:
 def test_inner_is_checked() -> None:
     phi = torch.zeros(4, 5, 64)
     flow = np.zeros((4, 5, 2), np.float32)
-    with pytest.raises(InputError, match="leave inner out"):
+    with pytest.raises(InputError, match="leave it out"):
         project(phi, phi, 4, "ff", inner=flow)
     for wrong in (flow[:3], flow.astype(np.float64), flow[::-1]):
         with pytest.raises(InputError, match="inner"):

@@ -7,7 +7,7 @@ import pytest
 
 import hamflow
 from _paths import DATA, needs_data
-from hamflow.datasets import FolderDataset
+from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import opencv_methods, sparsification
 
 # Errors with room for other descriptors, and where DIS is beaten by how much.

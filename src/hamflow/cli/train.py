@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
@@ -16,9 +16,9 @@ from hamflow._resume import LOG, read_log
 from hamflow._types import CountProgress
 from hamflow.cli._console import continuing, progress_bar
 from hamflow.cli._options import OutputFolder
-from hamflow.datasets.registry import PairDatasetName
+from hamflow.datasets.registry import DATASETS, DatasetName
 from hamflow.errors import InputError
-from hamflow.learning.config import WORK, DatasetName, TrainConfig, config_of, read_config
+from hamflow.learning.config import WORK, TrainConfig, config_of, read_config
 
 if TYPE_CHECKING:
     from hamflow.learning.loop import Step
@@ -56,7 +56,7 @@ _DATA = tyro.conf.arg(
     name="data",
     metavar="DATASET ROOT",
     help="Train on pairs on the disk; short for --data.dataset and --data.root. DATASET is one of "
-    f"{', '.join(get_args(PairDatasetName))}; ROOT is its folder, laid out as it is published.",
+    f"{', '.join(name for name in DATASETS if name != 'synthetic')}; ROOT is its folder, laid out as it is published.",
 )
 
 

@@ -1,6 +1,6 @@
-"""Image pairs with known flow: public data sets in their own layout, one's own, and rendered ones.
+"""Image pairs with known flow: public data sets in their own layout, your own, and rendered ones.
 
-`open_dataset` opens any of them by its name. The public names are listed in ``__init__.pyi``.
+`open_dataset` opens any of them by its name.
 """
 
 import lazy_loader

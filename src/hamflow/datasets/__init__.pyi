@@ -1,19 +1,8 @@
-from .chairs import FlyingChairsDataset as FlyingChairsDataset
+# The public names. The class of a data set is in its own module; `open_dataset` knows it by name.
 from .flow_pair import FlowPair as FlowPair
-from .folder import FolderDataset as FolderDataset
-from .hd1k import Hd1kDataset as Hd1kDataset
-from .kitti import Kitti2012Dataset as Kitti2012Dataset
-from .kitti import Kitti2015Dataset as Kitti2015Dataset
-from .middlebury import MiddleburyDataset as MiddleburyDataset
-from .middlebury_stereo import MiddleburyStereoDataset as MiddleburyStereoDataset
-from .middlebury_stereo import StereoPair as StereoPair
 from .pair_dataset import PairDataset as PairDataset
 from .registry import open_dataset as open_dataset
-from .sintel import SintelDataset as SintelDataset
-from .spring import SpringDataset as SpringDataset
-from .spring import SpringPair as SpringPair
 from .synthetic import SyntheticConfig as SyntheticConfig
 from .synthetic import SyntheticDataset as SyntheticDataset
 from .synthetic import SyntheticScene as SyntheticScene
 from .synthetic import demo_scene as demo_scene
-from .things import FlyingThingsDataset as FlyingThingsDataset

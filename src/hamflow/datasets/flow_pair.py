@@ -1,4 +1,4 @@
-"""One image pair on the disk, in general with known flow."""
+"""One image pair on the disk, usually with known flow."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class FlowPair:
-    """Two frames and the truth about them, read from their files when they are asked for.
+    """Two frames and the true flow between them, read from their files on first access.
 
-    What was read stays in memory as long as the pair does.
+    What was read stays in memory as long as the pair does. Reading raises a FileError if a file is
+    missing or damaged, has another size than the first frame, or if there is no true flow.
 
     Parameters
     ----------
     name : str
-        What the pair is called, with the groups that it belongs to, as in ``"kitti/000000_10"``.
+        The name of the pair, after the groups that it belongs to, as in ``"kitti/000000_10"``.
     image0_path, image1_path : Path
         The frames.
     flow_path : Path, optional
@@ -33,16 +34,10 @@ class FlowPair:
     noc_path : Path, optional
         The true flow of only the pixels that are not occluded, as KITTI has it.
     occluded_path : Path, optional
-        A picture that is white where a pixel is occluded and else black. It counts before
-        `noc_path`.
+        An image that is white where a pixel is occluded and black elsewhere. If it is given,
+        `noc_path` is ignored.
     invalid_path : Path, optional
-        A picture that is white where a pixel is not to be evaluated and else black.
-
-    Raises
-    ------
-    FileError
-        On access to `image0`, `image1`, `flow` or `occluded`: if a file is missing or damaged, or
-        of another size than the first frame; on access to `flow`, if it is not known.
+        An image that is white where a pixel is not to be evaluated and black elsewhere.
     """
 
     name: str
@@ -66,25 +61,21 @@ class FlowPair:
     @cached_property
     def image1(self) -> _Pixels:
         """The second frame, like the first."""
-        image = read_image(self.image1_path)
-        self._check_size(self.image1_path, image)
-        return image
+        return self._read_image(self.image1_path)
 
     @cached_property
     def flow(self) -> NDArray[np.float32]:
         """The true flow: (H, W, 2), NaN where it is unknown or not to be evaluated."""
-        if self.flow_path is None:
-            raise self._unknown_flow()
-        flow = self._read_flow(self.flow_path)
+        flow = self._read_flow(self._known_path())
         if self.invalid_path is not None:
             flow[self._read_mask(self.invalid_path)] = np.nan
         return flow
 
     @cached_property
     def occluded(self) -> NDArray[np.bool_] | None:
-        """Whether a pixel of the first frame is hidden in the second: (H, W); None if unknown.
+        """Which pixels of the first frame are hidden in the second: (H, W); None if unknown.
 
-        Where it follows from KITTI's two flow files, pixels of unknown flow count as visible.
+        If this follows from KITTI's two flow files, pixels of unknown flow count as visible.
         """
         if self.occluded_path is not None:
             return self._read_mask(self.occluded_path)
@@ -93,11 +84,18 @@ class FlowPair:
         visible = ~np.isnan(self._read_flow(self.noc_path)[:, :, 0])
         return ~np.isnan(self.flow[:, :, 0]) & ~visible
 
-    def _unknown_flow(self) -> FileError:
-        return FileError(
-            f"{self.image0_path}: the true flow from this frame is not known, as usual in a test "
-            "set; use a split with known flow."
-        )
+    def _known_path(self) -> Path:
+        if self.flow_path is None:
+            raise FileError(
+                f"{self.image0_path}: the true flow from this frame is not known, as usual in a "
+                "test set; use a split with known flow."
+            )
+        return self.flow_path
+
+    def _read_image(self, path: Path) -> _Pixels:
+        image = read_image(path)
+        self._check_size(path, image)
+        return image
 
     def _read_flow(self, path: Path) -> NDArray[np.float32]:
         flow = read_flow(path)
@@ -105,10 +103,9 @@ class FlowPair:
         return flow
 
     def _read_mask(self, path: Path) -> NDArray[np.bool_]:
-        image = read_image(path)
-        self._check_size(path, image)
+        image = self._read_image(path)
         white = np.iinfo(image.dtype).max
-        # A mask of 0 and 1 would otherwise pass for one that is black everywhere.
+        # Without this check, a mask of 0 and 1 would seem to be black everywhere.
         if ((image != 0) & (image != white)).any():
             raise FileError(
                 f"{path}: has other colors than black and white; save the mask with 0 and {white}."

@@ -6,53 +6,25 @@
                           000000_11.png ...
     ROOT/training/flow_occ/000000_10.png     the flow, in KITTI's encoding
     ROOT/training/flow_noc/000000_10.png     optional: that of only the visible pixels
-    ROOT/testing/image_2/...                 without truth
+    ROOT/testing/image_2/...                 without flow
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from hamflow.datasets._listing import Listing, check_choice
+from hamflow.datasets._listing import Listing, Root, Split, check_choice
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
 
 _FOLDERS = {"training": "training", "test": "testing"}
 
 
-class _KittiDataset(PairDataset):
-    """What the two have in common; `_images` are the folders of frames, the best first."""
+class Kitti2015Dataset(PairDataset):
+    """KITTI 2015: 200 pairs with flow, and 200 for testing.
 
-    _images: ClassVar[tuple[str, ...]]
-
-    def __init__(
-        self,
-        root: str | os.PathLike[str],
-        *,
-        split: Literal["training", "test"] = "training",
-        images: str | None = None,
-    ) -> None:
-        check_choice("split", split, _FOLDERS)
-        check_choice("images", images, (None, *self._images))
-        expected = (
-            "expected is KITTI's tree with the frames <training or testing>/"
-            f"<{' or '.join(self._images)}>/000000_10.png, 000000_11.png and so on and the flows "
-            "training/flow_occ/000000_10.png and so on."
-        )
-        top = Listing(Path(root), expected).folder(_FOLDERS[split])
-        names = self._images if images is None else (images,)
-        # The last one without asking whether it exists, so that it is missed if none does.
-        name = next((name for name in names[:-1] if top.find(name) is not None), names[-1])
-        super().__init__(top.path, _pairs(top, name, split == "training"), expected)
-
-
-class Kitti2015Dataset(_KittiDataset):
-    """KITTI 2015: 200 pairs with flow, 200 to test.
-
-    Pairs are called by their first frame, as in ``"000000_10"``. Only some of the pixels have a
+    Pairs are named after their first frame, as in ``"000000_10"``. Only some of the pixels have a
     known flow; where there are both ``flow_occ`` and ``flow_noc``, it is known which of these are
     occluded.
 
@@ -62,22 +34,28 @@ class Kitti2015Dataset(_KittiDataset):
         The folder with ``training`` and ``testing``.
     split : "training" or "test"
         Test pairs have no flow.
-    images : "image_2", optional
-        The folder of the frames.
-
-    Raises
-    ------
-    FileError
-        If a frame or a flow is missing.
-    InputError
-        If an option has another value.
+    images : str, optional
+        The folder of the frames: ``"image_2"``.
     """
 
-    _images = ("image_2",)
+    _images: ClassVar[tuple[str, ...]] = ("image_2",)
+
+    def __init__(self, root: Root, *, split: Split = "training", images: str | None = None) -> None:
+        check_choice("split", split, _FOLDERS)
+        check_choice("images", images, (None, *self._images))
+        expected = (
+            "expected is KITTI's tree with the frames <training or testing>/"
+            f"<{' or '.join(self._images)}>/000000_10.png, 000000_11.png and so on and the flows "
+            "training/flow_occ/000000_10.png and so on."
+        )
+        top = Listing(root, expected).folder(_FOLDERS[split])
+        names = self._images if images is None else (images,)
+        frames = top.folder((top.find(*names) or top.path / names[-1]).name)
+        super().__init__(top, _pairs(top, frames, split == "training"))
 
 
-class Kitti2012Dataset(_KittiDataset):
-    """KITTI 2012: 194 pairs with flow, 195 to test; otherwise like `Kitti2015Dataset`.
+class Kitti2012Dataset(Kitti2015Dataset):
+    """KITTI 2012: 194 pairs with flow, and 195 for testing; otherwise like `Kitti2015Dataset`.
 
     Parameters
     ----------
@@ -85,29 +63,22 @@ class Kitti2012Dataset(_KittiDataset):
         The folder with ``training`` and ``testing``.
     split : "training" or "test"
         Test pairs have no flow.
-    images : "colored_0" or "image_0", optional
-        The folder of the frames, in color or gray; by default in color if they are there.
-
-    Raises
-    ------
-    FileError
-        If a frame or a flow is missing.
-    InputError
-        If an option has another value.
+    images : str, optional
+        The folder of the frames: ``"colored_0"`` or (gray) ``"image_0"``; by default the first of
+        these that exists.
     """
 
     _images = ("colored_0", "image_0")
 
 
-def _pairs(top: Listing, images: str, known: bool) -> Iterator[FlowPair]:
-    frames = top.folder(images)
-    flows = top.folder("flow_occ") if known else None
-    visible = top.find_folder("flow_noc") if known else None
-    for match in frames.matches(r"(\d{6})_10\.png"):
+def _pairs(top: Listing, frames: Listing, known: bool) -> Iterator[FlowPair]:
+    flows = top.folder("flow_occ", optional=not known)
+    visible = top.folder("flow_noc", optional=True)
+    for match in frames.matches(r"(\d{6}_1)0\.png"):
         yield FlowPair(
-            match[0].removesuffix(".png"),
+            f"{match[1]}0",
             frames.file(match[0]),
-            frames.file(f"{match[1]}_11.png"),
-            flow_path=None if flows is None else flows.file(match[0]),
-            noc_path=None if visible is None else visible.find(match[0]),
+            frames.file(f"{match[1]}1.png"),
+            flow_path=flows.file(match[0]) if known else None,
+            noc_path=visible.find(match[0]) if known else None,
         )

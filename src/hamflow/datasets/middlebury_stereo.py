@@ -14,21 +14,17 @@ Since 2014 (also MiddEval3 and 2021), in scene folders at any depth::
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.datasets._disparity import read_gray_disparity, read_pfm_disparity
-from hamflow.datasets._listing import Found, check_choice, search
+from hamflow.datasets._listing import Listing, Root, Split, check_choice
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
-from hamflow.errors import FileError, InputError, missing_file
-from hamflow.io import read_image
+from hamflow.errors import FileError, InputError
+from hamflow.io._float_map import read_float_map
 
 _EXPECTED = (
     "expected are scene folders with im0.png, im1.png and disp0.pfm (or disp0GT.pfm), or with "
@@ -37,18 +33,12 @@ _EXPECTED = (
 _OCCLUDED = 128  # in mask0nocc.png
 _SCALES_2001 = dict.fromkeys(("barn1", "barn2", "bull", "poster", "sawtooth", "venus"), 8.0)
 _FULL_WIDTHS_2003 = {"cones": 1800, "teddy": 1800}  # where the scale is 1
-
-
-class _Style(NamedTuple):
-    images: tuple[str, str]
-    disparities: tuple[str, ...]
-
-
-_STYLES = (
-    _Style(("im0.png", "im1.png"), ("disp0.pfm", "disp0GT.pfm")),
-    _Style(("im2.png", "im6.png"), ("disp2.png",)),
-    _Style(("im2.ppm", "im6.ppm"), ("disp2.pgm",)),
-)
+# Left frames; for each, the right frame and the possible files of disparities.
+_STYLES = {
+    "im0.png": ("im1.png", ("disp0.pfm", "disp0GT.pfm")),
+    "im2.png": ("im6.png", ("disp2.png",)),
+    "im2.ppm": ("im6.ppm", ("disp2.pgm",)),
+}
 
 
 @dataclass(frozen=True)
@@ -58,26 +48,39 @@ class StereoPair(FlowPair):
     Parameters
     ----------
     scale : float, optional
-        What gray disparities were multiplied by.
+        The factor by which gray disparities were multiplied.
     """
 
     scale: float | None = None
 
     def _read_flow(self, path: Path) -> NDArray[np.float32]:
         if path.suffix == ".pfm":
-            disparity = read_pfm_disparity(path)
+            # The scale in the header of Middlebury's files, 1/255, is not meant for disparities.
+            disparity = read_float_map(path, channels=1)[0][:, :, 0].astype(np.float32)
+            disparity[~np.isfinite(disparity)] = np.nan
+            self._check_size(path, disparity)
         else:
-            disparity = read_gray_disparity(path, self._scale(path))
-        self._check_size(path, disparity)
+            disparity = self._read_gray_disparity(path)
         flow = np.zeros((*disparity.shape, 2), np.float32)
         flow[:, :, 0] = -disparity
         flow[np.isnan(disparity)] = np.nan
         return flow
 
+    def _read_gray_disparity(self, path: Path) -> NDArray[np.float32]:
+        image = self._read_image(path)
+        gray = image[:, :, 0]
+        if (image != gray[:, :, None]).any():
+            raise FileError(
+                f"{path}: has colors, but must be the gray image of the disparities; get that one."
+            )
+        disparity = gray.astype(np.float32) / np.float32(self._scale(path))
+        disparity[gray == 0] = np.nan
+        return disparity
+
     def _scale(self, path: Path) -> float:
         if self.scale is not None:
             return self.scale
-        # With the size that it was downloaded in: conesQ is cones in quarter size.
+        # The folder's name may end in the size of the download: conesQ is cones in quarter size.
         scene = path.parent.name.lower()
         for name, scale in _SCALES_2001.items():
             if scene.startswith(name):
@@ -86,79 +89,56 @@ class StereoPair(FlowPair):
             if scene.startswith(name):
                 return float(width / self.image0.shape[1])
         raise FileError(
-            f"{path}: what the disparities were multiplied by is known only for the scenes "
+            f"{path}: the scale of gray disparities is known only for the scenes "
             f"{', '.join((*_SCALES_2001, *_FULL_WIDTHS_2003))}; give it as the option scale."
         )
 
     def _read_mask(self, path: Path) -> NDArray[np.bool_]:
-        image = read_image(path)
-        self._check_size(path, image)
-        return np.asarray(image[:, :, 0] == _OCCLUDED)
+        return np.asarray(self._read_image(path)[:, :, 0] == _OCCLUDED)
 
 
 class MiddleburyStereoDataset(PairDataset):
     """The stereo pairs of all scene folders below a root, as flow from the left to the right.
 
-    Pairs are called by the paths of their folders below the root. Scenes with vertical
+    Pairs are named after the paths of their folders below the root. Scenes with vertical
     disparities (``disp0y.pfm``, the imperfectly rectified ones of 2014) are left out.
 
     Parameters
     ----------
     root : str or os.PathLike
-        One scene's folder, or a folder of such folders, to any depth.
+        The folder of one scene, or a folder of such folders, at any depth.
     split : "training" or "test"
         The scenes with disparities, or those without.
     scale : float, optional
-        What the gray disparities of 2001 and 2003 were multiplied by. By default, the scenes of
-        these years are known by the names of their folders: 8 for those of 2001, 4 for cones and
-        teddy in quarter size (450 pixels wide), 2 in half and 1 in full size.
-
-    Raises
-    ------
-    FileError
-        If a frame is missing; on access to a flow, if the scale is not known.
-    InputError
-        If an option has another value.
+        The factor by which the gray disparities of 2001 and 2003 were multiplied. By default it
+        follows from the name of the scene's folder: 8 for those of 2001; for cones and teddy 4 in
+        quarter size (450 pixels wide), 2 in half and 1 in full size. Where it is unknown, reading
+        the flow raises a FileError.
     """
 
     def __init__(
-        self,
-        root: str | os.PathLike[str],
-        *,
-        split: Literal["training", "test"] = "training",
-        scale: float | None = None,
+        self, root: Root, *, split: Split = "training", scale: float | None = None
     ) -> None:
         check_choice("split", split, ("training", "test"))
         if scale is not None and not 0 < scale < np.inf:
             raise InputError(f"scale must be a positive number, but is {scale}.")
-        top = Path(root)
+        top = Listing(root, _EXPECTED)
+        scenes = [found for found in top.search(_STYLES) if found[1].find("disp0y.pfm") is None]
+        pairs = (_pair(*found, scale) for found in scenes)
         known = split == "training"
-        pairs = (pair for pair in _pairs(top, scale) if (pair.flow_path is not None) == known)
-        super().__init__(top, pairs, _EXPECTED)
+        super().__init__(top, (pair for pair in pairs if (pair.flow_path is not None) == known))
 
 
-def _pairs(top: Path, scale: float | None) -> Iterator[StereoPair]:
-    markers = {style.images[0] for style in _STYLES}
-    for found in search(top, _EXPECTED, markers):
-        if "disp0y.pfm" not in found.entries:
-            yield _pair(found, scale)
-
-
-def _pair(found: Found, scale: float | None) -> StereoPair:
-    path, name, entries = found
-    # The one with disparities: scenes of 2003 may have all of im0 to im8.
-    styles = [style for style in _STYLES if style.images[0] in entries]
-    style = next((s for s in styles if not entries.isdisjoint(s.disparities)), styles[0])
-    left, right = style.images
-    if right not in entries:
-        raise missing_file(path / right, _EXPECTED)
-    disparity = next((path / file for file in style.disparities if file in entries), None)
-    has_mask = style is _STYLES[0] and "mask0nocc.png" in entries
+def _pair(name: str, folder: Listing, scale: float | None) -> StereoPair:
+    # Scenes of 2003 may have all of im0 to im8: the frames with disparities are taken.
+    lefts = [left for left in _STYLES if folder.find(left)]
+    left = next((left for left in lefts if folder.find(*_STYLES[left][1])), lefts[0])
+    right, disparities = _STYLES[left]
     return StereoPair(
         name,
-        path / left,
-        path / right,
-        disparity,
-        occluded_path=path / "mask0nocc.png" if has_mask else None,
+        folder.file(left),
+        folder.file(right),
+        folder.find(*disparities),
+        occluded_path=folder.find("mask0nocc.png") if left == "im0.png" else None,
         scale=scale,
     )

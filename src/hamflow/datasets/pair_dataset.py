@@ -1,13 +1,13 @@
-"""What all data sets on the disk share: a sequence of image pairs that are read on demand."""
+"""The base of all data sets on the disk: a sequence of image pairs that are read on demand."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Self, overload
 
+from hamflow.datasets._listing import Listing
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.errors import FileError, InputError
 
@@ -15,36 +15,28 @@ from hamflow.errors import FileError, InputError
 class PairDataset(Sequence[FlowPair]):
     """Image pairs on the disk, sorted by name.
 
-    Only names are looked at until a pair's images or flow are asked for, and the dataset keeps
-    nothing of what its pairs read. A slice is a dataset of the same kind.
+    Files are read only when the images or the flow of a pair are used, and the data set itself
+    keeps nothing of them. A slice is a data set of the same kind. The classes of all data sets
+    raise a FileError if a frame or a flow is missing, and an InputError if an option has a wrong
+    value.
 
     Parameters
     ----------
-    root : Path
-        What error messages name.
+    top : Listing
+        The folder that error messages name.
     pairs : iterable of FlowPair
-        With names of their own, in any order.
-    expected : str
-        The end of the error message if there is none: which files are expected where.
-
-    Raises
-    ------
-    FileError
-        If there is no pair.
+        In any order, all with different names.
     """
 
-    def __init__(self, root: Path, pairs: Iterable[FlowPair], expected: str) -> None:
-        self._root = root
+    def __init__(self, top: Listing, pairs: Iterable[FlowPair]) -> None:
+        self._root = top.path
         self._pairs = tuple(sorted(pairs, key=lambda pair: pair.name))
         if not self._pairs:
-            raise FileError(f"{root}: holds no image pairs; {expected}")
+            raise FileError(f"{top.path}: holds no image pairs; {top.expected}")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the pairs, with the groups that they are in, as in ``"alley_1/frame_0001"``.
-
-        They are sorted, as long as the dataset was not put into another order by a slice.
-        """
+        """The names of the pairs, after the groups that they are in: ``"alley_1/frame_0001"``."""
         return tuple(pair.name for pair in self._pairs)
 
     @property
@@ -53,57 +45,45 @@ class PairDataset(Sequence[FlowPair]):
         return tuple(sorted({pair.group for pair in self._pairs}))
 
     def subset(self, names: str | Iterable[str]) -> Self:
-        """Return a dataset of some of the pairs, in the same order.
+        """Return a data set of some of the pairs, in the same order.
 
         Parameters
         ----------
         names : str or iterable of str
             Names of pairs, or of groups for all pairs in them.
-
-        Raises
-        ------
-        InputError
-            If one of the names is neither a pair nor a group, or there is none.
         """
         wanted = {names} if isinstance(names, str) else set(names)
         if not wanted:
-            raise InputError("names must hold at least one pair or group.")
-        # What each pair may be called by: "a/b/c" by itself, "a/b" and "a".
+            raise InputError("names must contain at least one pair or group.")
+        # The names that select a pair: "a/b/c" by itself, "a/b" and "a".
         handles = [_handles(pair.name) for pair in self._pairs]
         unknown = sorted(wanted.difference(*handles))
         if unknown:
             raise InputError(
-                f"names holds {unknown[0]!r}, which is neither a pair nor a group below "
-                f"{self._root}; look at the dataset's names and groups."
+                f"names contains {unknown[0]!r}, which is neither a pair nor a group below "
+                f"{self._root}; see the attributes names and groups of the data set."
             )
         return self._with(
             pair for pair, own in zip(self._pairs, handles, strict=True) if wanted & set(own)
         )
 
     def evenly(self, share: float, *, disjoint_from: Iterable[FlowPair] = ()) -> Self:
-        """Return a dataset of a share of the pairs, evenly sampled.
+        """Return a data set of a share of the pairs, evenly sampled.
 
         Of n pairs, w = max(1, round(n · share)) are taken: those with the numbers
         ⌊(2i + 1) n / (2w)⌋ for i = 0, ..., w - 1, the centers of w equal parts. As pairs are sorted
-        by scene and frame, every scene gives about its share.
-
-        With `disjoint_from`, the w pairs are sampled in the same way, but from the pairs whose
-        names are not in there: ``data.evenly(0.2)`` to learn from and ``data.evenly(0.4,
-        disjoint_from=...)`` to evaluate on have 20 % and 40 % of all pairs, and none in common.
-        As only names count, this holds for the clean and the final pass of a scene, too. Pairs
-        that follow each other still share a frame.
+        by scene and frame, every scene contributes about the same share.
 
         Parameters
         ----------
         share : float
-            Above 0, up to 1: of all pairs of this dataset, whatever is left out.
+            Above 0 and at most 1, of all pairs of this data set.
         disjoint_from : iterable of FlowPair
-            Pairs to leave out, another dataset for example.
-
-        Raises
-        ------
-        InputError
-            If the share is out of range, or more than is left.
+            Pairs to leave out, such as another data set: the w pairs are then sampled from those
+            with other names. So ``data.evenly(0.2)`` to learn from and ``data.evenly(0.4,
+            disjoint_from=...)`` to evaluate on have 20 % and 40 % of all pairs, and none in common.
+            Only names are compared, so a pair of the clean pass excludes the same pair of the
+            final pass. Consecutive pairs still share a frame.
         """
         if not 0 < share <= 1:
             raise InputError(f"share must be above 0 and at most 1, but is {share}.")

@@ -1,4 +1,4 @@
-"""Data sets by name."""
+"""Data sets by name. A new one is one file and one line in `DATASETS`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import inspect
 import os
 from collections.abc import Iterable
 from numbers import Real
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from hamflow import datasets
 from hamflow.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,70 +17,57 @@ if TYPE_CHECKING:
 
 _Path = str | os.PathLike[str]
 
-PairDatasetName = Literal[
-    "chairs",
-    "folder",
-    "hd1k",
-    "kitti2012",
-    "kitti2015",
-    "middlebury",
-    "middlebury-stereo",
-    "sintel",
-    "spring",
-    "things",
-]
-DatasetName = Literal[PairDatasetName, "synthetic"]
-
-# The public class of each in this package.
-_CLASSES = {
-    "chairs": "FlyingChairsDataset",
-    "folder": "FolderDataset",
-    "hd1k": "Hd1kDataset",
-    "kitti2012": "Kitti2012Dataset",
-    "kitti2015": "Kitti2015Dataset",
-    "middlebury": "MiddleburyDataset",
-    "middlebury-stereo": "MiddleburyStereoDataset",
-    "sintel": "SintelDataset",
-    "spring": "SpringDataset",
-    "synthetic": "SyntheticDataset",
-    "things": "FlyingThingsDataset",
+DATASETS = {
+    "chairs": "hamflow.datasets.chairs:FlyingChairsDataset",
+    "folder": "hamflow.datasets.folder:FolderDataset",
+    "hd1k": "hamflow.datasets.hd1k:Hd1kDataset",
+    "kitti2012": "hamflow.datasets.kitti:Kitti2012Dataset",
+    "kitti2015": "hamflow.datasets.kitti:Kitti2015Dataset",
+    "middlebury": "hamflow.datasets.middlebury:MiddleburyDataset",
+    "middlebury-stereo": "hamflow.datasets.middlebury_stereo:MiddleburyStereoDataset",
+    "sintel": "hamflow.datasets.sintel:SintelDataset",
+    "spring": "hamflow.datasets.spring:SpringDataset",
+    "synthetic": "hamflow.datasets.synthetic:SyntheticDataset",
+    "things": "hamflow.datasets.things:FlyingThingsDataset",
 }
+"""Where the class of each data set is."""
+
+if TYPE_CHECKING:
+    DatasetName = str
+else:
+    DatasetName = Literal[tuple(DATASETS)]  # commands offer these choices
 
 
-@overload
-def open_dataset(
-    name: PairDatasetName,
-    root: _Path,
-    *,
-    subset: float | str | Iterable[str] | None = None,
-    **options: Any,
-) -> PairDataset: ...
 @overload
 def open_dataset(
     name: Literal["synthetic"], root: _Path | None = None, **options: Any
 ) -> SyntheticDataset: ...
 @overload
 def open_dataset(
-    name: str, root: _Path | None = None, **options: Any
-) -> PairDataset | SyntheticDataset: ...
+    name: str,
+    root: _Path | None,
+    *,
+    subset: float | str | Iterable[str] | None = None,
+    **options: Any,
+) -> PairDataset: ...
 def open_dataset(
     name: str, root: _Path | None = None, **options: Any
 ) -> PairDataset | SyntheticDataset:
-    """Open a data set, by default its part for training. Nothing is ever downloaded.
+    """Open a data set on the disk, by default its training split. Nothing is ever downloaded.
 
     Parameters
     ----------
     name : str
-        One of chairs (FlyingChairs), folder (pairs of one's own), hd1k, kitti2012, kitti2015,
+        One of chairs (FlyingChairs), folder (your own pairs), hd1k, kitti2012, kitti2015,
         middlebury (flow), middlebury-stereo (as flow), sintel, spring, synthetic (rendered on
         demand), and things (FlyingThings3D).
     root : str or os.PathLike
-        Its folder, laid out as it is published. For synthetic, a folder of photographs, or none.
+        Its folder, laid out as it is published. For synthetic, a folder of photographs, or None.
     subset : float, str or iterable of str, optional
         A share of the pairs, evenly sampled (see `PairDataset.evenly`), or names of pairs or
         groups (see `PairDataset.subset`). Not for synthetic.
     **options
-        What the class of the data set takes, such as ``split="test"`` or ``pass_="final"``.
+        Options of the class of the data set, such as ``split="test"`` or ``pass_="final"``.
 
     Returns
     -------
@@ -90,7 +77,7 @@ def open_dataset(
     Raises
     ------
     InputError
-        If the name or an option is unknown, an option has a wrong value, or the root is missing.
+        If the name or an option is unknown, an option has a wrong value, or `root` is not given.
     FileError
         If a file of the data set is missing.
 
@@ -111,26 +98,25 @@ def open_dataset(
         raise InputError(
             f"The data set {name} has no option {unknown[0]!r}; possible are {', '.join(known)}."
         )
-    if root is None and name != "synthetic":
-        raise InputError(f"The data set {name} needs its root, the folder that it is in.")
     subset = options.pop("subset", None)
-    root_name = "folder" if name == "synthetic" else "root"
-    dataset = _class_of(name)(**{root_name: root}, **options)
+    if name == "synthetic":
+        return dataset_class(name)(folder=root, **options)  # type: ignore[no-any-return]
+    if root is None:
+        raise InputError(f"The data set {name} needs its root, the folder that it is in.")
+    dataset: PairDataset = dataset_class(name)(root, **options)
     if subset is None:
-        return dataset  # type: ignore[no-any-return]
-    part = dataset.evenly if isinstance(subset, Real) else dataset.subset
-    return part(subset)  # type: ignore[no-any-return]
+        return dataset
+    return dataset.evenly(float(subset)) if isinstance(subset, Real) else dataset.subset(subset)
 
 
 def dataset_options(name: str) -> list[str]:
-    """Return the options that `open_dataset` takes for a data set."""
-    known = [
-        o for o in inspect.signature(_class_of(name)).parameters if o not in ("root", "folder")
-    ]
-    return known if name == "synthetic" else [*known, "subset"]
+    """Return the names of the options that `open_dataset` takes for a data set."""
+    names = [o for o in inspect.signature(dataset_class(name)).parameters if o != "root"]
+    return [o for o in names if o != "folder"] if name == "synthetic" else [*names, "subset"]
 
 
-def _class_of(name: str) -> Any:
-    if name not in _CLASSES:
-        raise InputError(f"There is no data set {name!r}; known are {', '.join(_CLASSES)}.")
-    return getattr(datasets, _CLASSES[name])
+def dataset_class(name: str) -> Any:
+    """Return the class of a data set."""
+    if name not in DATASETS:
+        raise InputError(f"There is no data set {name!r}; known are {', '.join(DATASETS)}.")
+    return resolve_name(DATASETS[name])

@@ -6,22 +6,18 @@
                               frame_0002.png ...
     ROOT/training/final/SCENE/...                    the same with blur, fog and depth of field
     ROOT/training/flow/SCENE/frame_0001.flo
-    ROOT/training/occlusions/SCENE/frame_0001.png    optional, white: hidden in the next frame
+    ROOT/training/occlusions/SCENE/frame_0001.png    optional, white: occluded
     ROOT/training/invalid/SCENE/frame_0001.png       optional, white: not to be evaluated
-    ROOT/test/{clean,final}/SCENE/frame_0001.png     without truth
+    ROOT/test/{clean,final}/SCENE/frame_0001.png     without flow
 
 `hamflow.datasets.synthetic.write_sintel` writes this layout, too.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from itertools import pairwise
-from pathlib import Path
-from typing import Literal
 
-from hamflow.datasets._listing import Listing, check_choice
+from hamflow.datasets._listing import Listing, RenderPass, Root, Split, check_choice
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
 
@@ -32,10 +28,9 @@ _EXPECTED = (
 
 
 class SintelDataset(PairDataset):
-    """The pairs of consecutive frames of MPI-Sintel.
+    """The pairs of consecutive frames of MPI-Sintel: 1041 for training, 552 for testing.
 
-    Pairs are called by scene and first frame, as in ``"alley_1/frame_0001"``, whatever the pass.
-    There are 1041 in the training split and 552 in the test split.
+    Pairs are named after scene and first frame, as in ``"alley_1/frame_0001"``, in both passes.
 
     Parameters
     ----------
@@ -46,20 +41,14 @@ class SintelDataset(PairDataset):
     pass_ : "clean" or "final"
         Which pass of the renderer the frames are from.
 
-    Raises
-    ------
-    FileError
-        If a frame or a flow is missing.
-    InputError
-        If an option has another value.
-
     Examples
     --------
-    The shares of the paper: 20 % of the training images to learn from, and 40 % to evaluate on,
-    here none of the same:
+    The shares of the paper: 20 % of the training images to learn from, and 40 % of them, without
+    any of the former, to evaluate on:
 
     >>> import tempfile
-    >>> from hamflow.datasets import SintelDataset, SyntheticConfig
+    >>> from hamflow.datasets import SyntheticConfig
+    >>> from hamflow.datasets.sintel import SintelDataset
     >>> from hamflow.datasets.synthetic import write_sintel
     >>> with tempfile.TemporaryDirectory() as root:
     ...     report = write_sintel(root, SyntheticConfig(height=32, width=48), 5)
@@ -71,33 +60,28 @@ class SintelDataset(PairDataset):
     """
 
     def __init__(
-        self,
-        root: str | os.PathLike[str],
-        *,
-        split: Literal["training", "test"] = "training",
-        pass_: Literal["clean", "final"] = "clean",
+        self, root: Root, *, split: Split = "training", pass_: RenderPass = "clean"
     ) -> None:
         check_choice("split", split, ("training", "test"))
         check_choice("pass_", pass_, ("clean", "final"))
-        top = Listing(Path(root), _EXPECTED).folder(split)
-        super().__init__(top.path, _pairs(top, pass_, split == "training"), _EXPECTED)
+        top = Listing(root, _EXPECTED).folder(split)
+        super().__init__(top, _pairs(top, pass_, split == "training"))
 
 
 def _pairs(top: Listing, pass_: str, known: bool) -> Iterator[FlowPair]:
-    frames = top.folder(pass_)
-    flow = top.folder("flow") if known else None
-    for scene in frames.folders():
-        images = frames.folder(scene)
-        flows = None if flow is None else flow.folder(scene)
-        occlusions = top.find_folder("occlusions", scene)
-        invalid = top.find_folder("invalid", scene)
-        for first, second in pairwise(images.sequence("frame_", ".png")):
-            stem = f"frame_{first:04}"
+    scenes = top.folder(pass_).folders()
+    flow = top.folder("flow", optional=not known)
+    for scene in scenes:
+        frames = top.folder(pass_, scene)
+        flows = flow.folder(scene, optional=not known)
+        occlusions = top.folder("occlusions", scene, optional=True)
+        invalid = top.folder("invalid", scene, optional=True)
+        for number, first, second in frames.consecutive("frame_", ".png"):
             yield FlowPair(
-                f"{scene}/{stem}",
-                images.file(f"{stem}.png"),
-                images.file(f"frame_{second:04}.png"),
-                flow_path=None if flows is None else flows.file(f"{stem}.flo"),
-                occluded_path=None if occlusions is None else occlusions.find(f"{stem}.png"),
-                invalid_path=None if invalid is None else invalid.find(f"{stem}.png"),
+                f"{scene}/frame_{number}",
+                first,
+                second,
+                flow_path=flows.file(f"frame_{number}.flo") if known else None,
+                occluded_path=occlusions.find(f"frame_{number}.png"),
+                invalid_path=invalid.find(f"frame_{number}.png"),
             )

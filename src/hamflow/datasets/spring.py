@@ -6,33 +6,39 @@
     ROOT/train/0001/flow_FW_left/flow_FW_left_0001.flo5 ...     also right
     ROOT/train/0001/flow_BW_left/flow_BW_left_0002.flo5 ...
     ROOT/train/0001/maps/matchmap_flow_FW_left/matchmap_flow_FW_left_0001.png    optional
-    ROOT/test/...                                               without truth
+    ROOT/test/...                                               without flow
 
 Flows are stored with twice the width and height of the frames, 3840 × 2160 for 1920 × 1080, but
 their vectors are in pixels of the frames (https://spring-benchmark.org/faq). Spring's own loader
-takes every second value in both directions, and does not divide; so does `SpringPair.flow`. Its
+takes every second value in both directions without dividing it; so does `SpringPair.flow`. Its
 benchmark compares an estimate with all four values of a pixel and counts the smallest of the four
-errors; `SpringPair.nearest_flow` gives the truth for that.
+errors; `SpringPair.nearest_flow` gives the true flow for that.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_flow
-from hamflow.datasets._listing import CAMERAS, DIRECTIONS, Listing, check_choice, chosen
+from hamflow.datasets._listing import (
+    Camera,
+    Direction,
+    Listing,
+    Root,
+    Split,
+    check_choice,
+    chosen,
+)
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
 from hamflow.errors import FileError, InputError
-from hamflow.io import read_flow, read_image
+from hamflow.io import read_flow
 
 _FOLDERS = {"training": "train", "test": "test"}
 _CODES = {"forward": "FW", "backward": "BW"}
@@ -51,16 +57,8 @@ class SpringPair(FlowPair):
     """
 
     def double_flow(self) -> NDArray[np.float32]:
-        """Read the true flow as it is stored: (2H, 2W, 2), in pixels of the frames.
-
-        Raises
-        ------
-        FileError
-            If it is not known, damaged, or of another size.
-        """
-        if self.flow_path is None:
-            raise self._unknown_flow()
-        return self._read_double(self.flow_path)
+        """Read the true flow as it is stored: (2H, 2W, 2), in pixels of the frames."""
+        return self._read_double(self._known_path())
 
     def nearest_flow(self, estimate: ArrayLike) -> NDArray[np.float32]:
         """Return the true flow that Spring's benchmark would compare an estimate with.
@@ -73,15 +71,8 @@ class SpringPair(FlowPair):
         Returns
         -------
         flow : (H, W, 2) float32
-            That of the four true values of a pixel which is nearest to the estimate; NaN if one of
-            the four is unknown.
-
-        Raises
-        ------
-        FileError
-            As in `double_flow`.
-        InputError
-            If the estimate is of another size.
+            Of the four true values of a pixel, the one that is nearest to the estimate; NaN if any
+            of the four is unknown.
         """
         double = self.double_flow()
         height, width = double.shape[0] // 2, double.shape[1] // 2
@@ -95,7 +86,7 @@ class SpringPair(FlowPair):
         four = four.reshape(height, width, 4, 2)
         offsets = four.astype(np.float64) - vectors[:, :, None]
         error = np.hypot(offsets[..., 0], offsets[..., 1])
-        # Where the error is NaN, argmin takes just that one.
+        # Where an error is NaN, argmin chooses it.
         nearest = np.argmin(error, axis=2)[:, :, None, None]
         return np.ascontiguousarray(np.take_along_axis(four, nearest, axis=2)[:, :, 0])
 
@@ -115,17 +106,15 @@ class SpringPair(FlowPair):
 
     def _read_mask(self, path: Path) -> NDArray[np.bool_]:
         # The benchmark counts a pixel as unmatched if it is red or green or both.
-        image = read_image(path)
-        self._check_size(path, image)
-        return np.asarray((image[:, :, :2] != 0).any(axis=2))
+        return np.asarray((self._read_image(path)[:, :, :2] != 0).any(axis=2))
 
 
 class SpringDataset(PairDataset):
-    """The pairs of consecutive frames of Spring.
+    """The pairs of consecutive frames of Spring. Reading the flows needs the extra ``flo5``.
 
-    Pairs are called by scene, camera, direction and first frame, as in
-    ``"0001/left/forward/0001"``. Occluded are the unmatched pixels of ``matchmap_flow``, if it is
-    there: those that are hidden in the other frame or outside of it.
+    Pairs are named after scene, camera, direction and first frame, as in
+    ``"0001/left/forward/0001"``. Occluded are the unmatched pixels of ``matchmap_flow``, where it
+    exists: those that are hidden in the other frame or outside of it.
 
     Parameters
     ----------
@@ -134,52 +123,44 @@ class SpringDataset(PairDataset):
     split : "training" or "test"
         Test pairs have no flow.
     camera : "left", "right" or "both"
-        Whose frames, each with its own flow.
+        Whose frames to take. Each camera has its own flow.
     direction : "forward", "backward" or "both"
-        Whether to pair a frame with the next one, with the one before, or with each.
-
-    Raises
-    ------
-    FileError
-        If a frame or a flow is missing. To read flows, the extra ``flo5`` is needed.
-    InputError
-        If an option has another value.
+        Whether to pair a frame with the next one, with the one before, or with each of them.
     """
 
     def __init__(
         self,
-        root: str | os.PathLike[str],
+        root: Root,
         *,
-        split: Literal["training", "test"] = "training",
-        camera: Literal["left", "right", "both"] = "left",
-        direction: Literal["forward", "backward", "both"] = "forward",
+        split: Split = "training",
+        camera: Camera = "left",
+        direction: Direction = "forward",
     ) -> None:
         check_choice("split", split, _FOLDERS)
-        cameras = chosen("camera", camera, CAMERAS)
-        directions = chosen("direction", direction, DIRECTIONS)
-        top = Listing(Path(root), _EXPECTED).folder(_FOLDERS[split])
+        cameras = chosen("camera", camera, ("left", "right"))
+        directions = chosen("direction", direction, tuple(_CODES))
+        top = Listing(root, _EXPECTED).folder(_FOLDERS[split])
         pairs = (
             pair
-            for scene in top.folders()
-            for view in product(cameras, directions)
-            for pair in _pairs(top.folder(scene), scene, view, split == "training")
+            for scene, *view in product(top.folders(), cameras, directions)
+            for pair in _pairs(top.folder(scene), scene, *view, known=split == "training")
         )
-        super().__init__(top.path, pairs, _EXPECTED)
+        super().__init__(top, pairs)
 
 
-def _pairs(top: Listing, scene: str, view: tuple[str, str], known: bool) -> Iterator[FlowPair]:
-    camera, direction = view
+def _pairs(
+    top: Listing, scene: str, camera: str, direction: str, *, known: bool
+) -> Iterator[FlowPair]:
     code = f"{_CODES[direction]}_{camera}"
-    images = top.folder(f"frame_{camera}")
-    flows = top.folder(f"flow_{code}") if known else None
-    matched = top.find_folder("maps", f"matchmap_flow_{code}")
-    for numbers in pairwise(images.sequence(f"frame_{camera}_", ".png")):
-        first, second = numbers if direction == "forward" else numbers[::-1]
-        map_name = f"matchmap_flow_{code}_{first:04}.png"
+    frames = top.folder(f"frame_{camera}")
+    flows = top.folder(f"flow_{code}", optional=not known)
+    matched = top.folder("maps", f"matchmap_flow_{code}", optional=True)
+    pairs = frames.consecutive(f"frame_{camera}_", ".png", backward=direction == "backward")
+    for number, first, second in pairs:
         yield SpringPair(
-            f"{scene}/{camera}/{direction}/{first:04}",
-            images.file(f"frame_{camera}_{first:04}.png"),
-            images.file(f"frame_{camera}_{second:04}.png"),
-            flow_path=None if flows is None else flows.file(f"flow_{code}_{first:04}.flo5"),
-            occluded_path=None if matched is None else matched.find(map_name),
+            f"{scene}/{camera}/{direction}/{number}",
+            first,
+            second,
+            flow_path=flows.file(f"flow_{code}_{number}.flo5") if known else None,
+            occluded_path=matched.find(f"matchmap_flow_{code}_{number}.png"),
         )

@@ -12,25 +12,31 @@ The subset that the authors published for learning disparity and flow::
     ROOT/train/image_clean/left/0000000.png ...              also val, image_final, right
     ROOT/train/flow/left/into_future/0000000.flo ...
                          into_past/0000001.flo ...
-    ROOT/train/flow_occlusions/left/into_future/0000000.png  optional, not black: occluded
+    ROOT/train/flow_occlusions/left/into_future/0000000.png  optional; not black: occluded
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.datasets._listing import CAMERAS, DIRECTIONS, Listing, check_choice, chosen
+from hamflow.datasets._listing import (
+    Camera,
+    Direction,
+    Listing,
+    RenderPass,
+    Root,
+    Split,
+    check_choice,
+    chosen,
+)
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
-from hamflow.io import read_image
 
 _FULL = {"training": "TRAIN", "test": "TEST"}
 _SUBSET = {"training": "train", "test": "val"}
@@ -47,15 +53,13 @@ _EXPECTED = (
 @dataclass(frozen=True)
 class _SubsetPair(FlowPair):
     def _read_mask(self, path: Path) -> NDArray[np.bool_]:
-        image = read_image(path)
-        self._check_size(path, image)
-        return np.asarray(image[:, :, 0] != 0)
+        return np.asarray(self._read_image(path)[:, :, 0] != 0)
 
 
 class FlyingThingsDataset(PairDataset):
     """The pairs of consecutive frames of FlyingThings3D, or of its subset.
 
-    Pairs are called by scene, camera, direction and first frame, as in
+    Pairs are named after scene, camera, direction and first frame, as in
     ``"A/0000/left/forward/0006"``, or in the subset ``"left/forward/0000000"``. Which pixels are
     occluded is known only in the subset, and only if it has the folder ``flow_occlusions``.
 
@@ -69,75 +73,66 @@ class FlyingThingsDataset(PairDataset):
     pass_ : "clean" or "final"
         Which pass of the renderer the frames are from.
     camera : "left", "right" or "both"
-        Whose frames, each with its own flow.
+        Whose frames to take. Each camera has its own flow.
     direction : "forward", "backward" or "both"
-        Whether to pair a frame with the next one, with the one before, or with each.
-
-    Raises
-    ------
-    FileError
-        If a frame or a flow is missing. (In the subset, flows are missing on purpose.)
-    InputError
-        If an option has another value.
+        Whether to pair a frame with the next one, with the one before, or with each of them.
     """
 
     def __init__(
         self,
-        root: str | os.PathLike[str],
+        root: Root,
         *,
-        split: Literal["training", "test"] = "training",
-        pass_: Literal["clean", "final"] = "clean",
-        camera: Literal["left", "right", "both"] = "left",
-        direction: Literal["forward", "backward", "both"] = "forward",
+        split: Split = "training",
+        pass_: RenderPass = "clean",
+        camera: Camera = "left",
+        direction: Direction = "forward",
     ) -> None:
         check_choice("split", split, _FULL)
         check_choice("pass_", pass_, ("clean", "final"))
-        cameras = chosen("camera", camera, CAMERAS)
-        directions = chosen("direction", direction, DIRECTIONS)
-        top = Listing(Path(root), _EXPECTED)
-        is_subset = any(top.find(name) is not None for name in _SUBSET.values())
-        find = _subset_pairs if is_subset else _full_pairs
+        cameras = chosen("camera", camera, ("left", "right"))
+        directions = chosen("direction", direction, tuple(_INTO))
+        top = Listing(root, _EXPECTED)
+        find = _subset_pairs if top.find(*_SUBSET.values()) else _full_pairs
         views = product(cameras, directions)
-        pairs = (pair for view in views for pair in find(top, split, pass_, view))
-        super().__init__(top.path, pairs, _EXPECTED)
+        super().__init__(top, (pair for view in views for pair in find(top, split, pass_, *view)))
 
 
-def _full_pairs(top: Listing, split: str, pass_: str, view: tuple[str, str]) -> Iterator[FlowPair]:
-    camera, direction = view
-    frames = top.folder(f"frames_{pass_}pass", _FULL[split])
+def _full_pairs(
+    top: Listing, split: str, pass_: str, camera: str, direction: str
+) -> Iterator[FlowPair]:
+    letters = top.folder(f"frames_{pass_}pass", _FULL[split])
     flow = top.folder("optical_flow", _FULL[split])
-    for letter in frames.folders():
-        for scene in frames.folder(letter).folders():
-            images = frames.folder(letter, scene, camera)
+    for letter in letters.folders():
+        for scene in letters.folder(letter).folders():
+            frames = letters.folder(letter, scene, camera)
             flows = flow.folder(letter, scene, _INTO[direction], camera)
-            for numbers in pairwise(images.sequence("", ".png")):
-                first, second = numbers if direction == "forward" else numbers[::-1]
+            pairs = frames.consecutive("", ".png", backward=direction == "backward")
+            for number, first, second in pairs:
                 yield FlowPair(
-                    f"{letter}/{scene}/{camera}/{direction}/{first:04}",
-                    images.file(f"{first:04}.png"),
-                    images.file(f"{second:04}.png"),
-                    flows.file(f"{_FILE[direction]}_{first:04}_{camera[0].upper()}.pfm"),
+                    f"{letter}/{scene}/{camera}/{direction}/{number}",
+                    first,
+                    second,
+                    flows.file(f"{_FILE[direction]}_{number}_{camera[0].upper()}.pfm"),
                 )
 
 
 def _subset_pairs(
-    top: Listing, split: str, pass_: str, view: tuple[str, str]
+    top: Listing, split: str, pass_: str, camera: str, direction: str
 ) -> Iterator[FlowPair]:
-    camera, direction = view
     base = top.folder(_SUBSET[split])
-    images = base.folder(f"image_{pass_}", camera)
+    frames = base.folder(f"image_{pass_}", camera)
     flows = base.folder("flow", camera, _INTO[direction])
-    occlusions = base.find_folder("flow_occlusions", camera, _INTO[direction])
+    occlusions = base.folder("flow_occlusions", camera, _INTO[direction], optional=True)
     for match in flows.matches(r"(\d{7})\.flo"):
-        # Which frames follow each other can be seen only by the flows: scenes have no folders.
-        first = int(match[1])
-        second = images.find(f"{first + (1 if direction == 'forward' else -1):07}.png")
-        if second is None:  # as after the last frame of a scene of the full set, which has a flow
+        # The subset has no folders of scenes: only the flows tell which frames belong together.
+        number = match[1]
+        second = frames.find(f"{int(number) + (1 if direction == 'forward' else -1):07}.png")
+        if second is None:  # the last frame of a scene in the full set has a flow, too
             continue
         yield _SubsetPair(
-            f"{camera}/{direction}/{first:07}",
-            images.file(f"{first:07}.png"),
+            f"{camera}/{direction}/{number}",
+            frames.file(f"{number}.png"),
             second,
             flows.file(match[0]),
-            occluded_path=None if occlusions is None else occlusions.find(f"{first:07}.png"),
+            occluded_path=occlusions.find(f"{number}.png"),
         )

@@ -1,7 +1,7 @@
 """The layers of a descriptor network, without its weights (Figure 1 of the paper).
 
-This is the only place that knows the layers: the network that is trained, the graph that is
-exported and the check of the shapes in a file are all derived from it.
+The layers are defined only here: the network that is trained, the graph that is exported and the
+check of the shapes in a file all follow from this definition.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from hamflow._check import check_range
+from hamflow._tables import build
 from hamflow.errors import InputError
 
 Kind = Literal["paper", "context"]
@@ -19,7 +21,9 @@ _LARGEST = 1024  # channels; far above anything sensible, far below what would e
 
 @dataclass(frozen=True)
 class Architecture:
-    """A siamese descriptor network: image → H×W×m numbers in -1..1, whose signs are the bits.
+    """A siamese descriptor network: an image becomes H×W×m numbers from -1 to 1.
+
+    The signs of the numbers are the bits.
 
     Parameters
     ----------
@@ -36,13 +40,13 @@ class Architecture:
     m : int
         Components of a descriptor; 64 of them make the bits of one word.
     local : int
-        Of the context network: how many components come from a network like the paper's.
+        In the context network: how many components come from a network like the paper's.
     wide : int
-        Of the context network: channels of the part that sees far.
+        In the context network: channels of the part with the large receptive field.
     scales : tuple of int
-        Distances of the taps of that part, in pixels.
+        Distances between the taps of that part, in pixels.
     taps : int
-        How many taps to the side it has at each scale. Odd.
+        It has taps × taps taps at each scale. Odd.
     """
 
     kind: Kind = "paper"
@@ -57,31 +61,27 @@ class Architecture:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise InputError(f"kind must be paper or context, not {self.kind!r}.")
-        if not 3 <= self.layers <= 31 or self.layers % 2 == 0:
-            raise InputError(f"layers must be odd, from 3 to 31, but is {self.layers}.")
+        check_range(self, "layers", 3, 31, whole=True)
+        check_range(self, "taps", 1, 15, whole=True)
+        for name in ("layers", "taps"):
+            if getattr(self, name) % 2 == 0:
+                raise InputError(f"{name} must be odd, but is {getattr(self, name)}.")
         for name in ("channels", "wide", "m"):
-            value = getattr(self, name)
-            if not 1 <= value <= _LARGEST:
-                raise InputError(f"{name} must be from 1 to {_LARGEST}, but is {value}.")
+            check_range(self, name, 1, _LARGEST, whole=True)
         if not 1 <= len(self.scales) <= 16 or not all(1 <= s <= 64 for s in self.scales):
-            raise InputError(f"scales must be up to 16 numbers from 1 to 64, not {self.scales}.")
-        if not 1 <= self.taps <= 15 or self.taps % 2 == 0:
-            raise InputError(f"taps must be odd, from 1 to 15, but is {self.taps}.")
-        if self.kind == "context" and not 1 <= self.local < self.m <= self.local + self.wide:
-            raise InputError(
-                f"local must leave from 1 to {self.wide} of {self.m} components, but is "
-                f"{self.local}."
-            )
+            raise InputError(f"scales must be 1 to 16 numbers from 1 to 64, not {self.scales}.")
+        if self.kind == "context":
+            check_range(self, "local", max(1, self.m - self.wide), self.m - 1, whole=True)
 
     @property
     def margin(self) -> int:
-        """How far, in pixels, a descriptor looks; tiles must overlap by that much."""
+        """The radius of the receptive field in pixels; tiles must overlap by this much."""
         near = (self.layers + 1) // 2
         return near if self.kind == "paper" else max(near, self.reach + 1)
 
     @property
     def reach(self) -> int:
-        """How far the taps of the context network look; from scale 2 on they blur by 1."""
+        """The radius of the taps of the context network; from scale 2 on they blur by 1 pixel."""
         return max(scale * (self.taps // 2) + (scale > 1) for scale in self.scales)
 
     def parameters(self) -> dict[str, tuple[int, ...]]:
@@ -107,33 +107,17 @@ class Architecture:
         return sum(out * into * size**2 for out, into, size in self.convolutions().values())
 
     def metadata(self) -> dict[str, Any]:
-        """Return what a file has to say about the network."""
-        return asdict(self)
+        """Return the description of the network for a file, ready for JSON."""
+        return asdict(self) | {"scales": list(self.scales)}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Architecture:
-        """Return the architecture that `metadata` described; what is missing has its default.
+        """Return the architecture that `metadata` described; missing entries have their default.
 
-        Raises
-        ------
-        InputError
-            If a value is unknown, of another type, or out of range.
+        Raises an InputError if an entry is unknown, of another type, or out of range.
         """
-        known = asdict(cls())
-        if not set(values) <= set(known):
-            raise InputError("The description of the network has unknown entries.")
-        checked: dict[str, Any] = {}
-        for name, value in values.items():
-            default = known[name]
-            if isinstance(default, tuple):
-                if not isinstance(value, list | tuple) or not all(type(v) is int for v in value):
-                    raise InputError(f"{name} must be a list of whole numbers, not {value!r}.")
-                checked[name] = tuple(value)
-            elif type(value) is type(default):
-                checked[name] = value
-            else:
-                raise InputError(f"{name} must be of type {type(default).__name__}, not {value!r}.")
-        return cls(**checked)
+        found: Architecture = build(cls, values)
+        return found
 
     def _chain(self, name: str, out: int) -> dict[str, tuple[int, int, int]]:
         last = self.layers - 1

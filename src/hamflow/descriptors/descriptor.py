@@ -1,9 +1,11 @@
-"""What every descriptor can do, learned or hand-crafted."""
+"""The protocol of all descriptors, and the base class of hand-crafted ones."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import ClassVar, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hamflow._types import Bits, Phi
@@ -12,15 +14,11 @@ from hamflow.descriptors.architecture import Architecture
 
 @runtime_checkable
 class Descriptor(Protocol):
-    """Something that describes the pixels of an image, so that they can be compared.
-
-    A class of one's own needs no base class: these attributes and methods are enough. With a line
-    in `hamflow.descriptors.model.HAND_CRAFTED` it can be chosen by its name.
-    """
+    """Describes every pixel of an image, so that pixels of two images can be compared."""
 
     @property
     def name(self) -> str:
-        """What it was loaded as."""
+        """The name or file that it was loaded by."""
 
     @property
     def architecture(self) -> Architecture | None:
@@ -28,28 +26,58 @@ class Descriptor(Protocol):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What its file says about it."""
+        """The metadata of its file."""
 
     @property
     def fingerprint(self) -> str:
-        """Name and version, or hash of the file: what tells it from all other descriptors."""
+        """Name and version, or hash of the file: different for every other descriptor."""
 
     def describe(self, image: ArrayLike) -> Phi:
-        """Return the descriptors: (H, W, m) float32 in -1..1; their signs are the bits.
+        """Return the descriptors: (H, W, m) float32 from -1 to 1; their signs are the bits.
 
         Parameters
         ----------
         image : (H, W) or (H, W, 3) array_like
-            uint8, uint16, or floating point with values in 0..1; red, green, blue.
+            uint8, uint16, or floating point from 0 to 1; red, green, blue.
         """
 
     def bits(self, image: ArrayLike) -> Bits:
         """Return the signs of the descriptors, packed: (H, W) uint64.
 
         Bit k, counted from the least significant one, is set where component k is positive.
-
-        Parameters
-        ----------
-        image : (H, W) or (H, W, 3) array_like
-            As for `describe`.
         """
+
+
+class HandCraftedDescriptor(ABC):
+    """Base of descriptors that need no file. A subclass has a name, a version and `bits`.
+
+    With a line in `hamflow.descriptors.model.HAND_CRAFTED` it can be chosen by its name. Increase
+    the version when the bits change: then results of the old bits are not taken for new ones.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    architecture = None
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Empty, because there is no file."""
+        return {}
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and version."""
+        return f"{self.name} version {self.version}"
+
+    @abstractmethod
+    def bits(self, image: ArrayLike) -> Bits:
+        """Return 64 bits for each pixel, (H, W) uint64; see `Descriptor.bits`."""
+
+    def describe(self, image: ArrayLike) -> Phi:
+        """Return the bits as +1 and -1: (H, W, 64) float32."""
+        octets = self.bits(image)[..., None].astype("<u8").view(np.uint8)
+        signs = np.unpackbits(octets, axis=2, bitorder="little").astype(np.float32)
+        return 2 * signs - 1
+
+    def __repr__(self) -> str:
+        return f"<hamflow descriptor {self.name!r}>"

@@ -16,12 +16,12 @@ IMAGE = "image"
 PHI = "phi"
 """Name of the output: 1×H×W×m."""
 Value = int | str | tuple[int, ...]
-"""What a setting of an operation can be."""
+"""The type of a setting of an operation."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operation: what it is called in ONNX, what it reads, and its settings."""
+    """One operation: its name in ONNX, the names of its inputs, and its settings."""
 
     op: str
     inputs: tuple[str, ...]
@@ -57,7 +57,7 @@ def build_graph(architecture: Architecture) -> Graph:
 
 
 def _normalized(graph: Graph) -> str:
-    """Bring the image to about -2..2."""
+    """Scale the image to -2..2."""
     centered = graph.add("Sub", IMAGE, graph.constant("gray", 0.5))
     return graph.add("Mul", centered, graph.constant("gain", 4))
 

@@ -1,9 +1,9 @@
-"""The 8-bit variant of a network, derived from its float weights and the steps of its activations.
+"""The 8-bit variant of a network, derived from its weights and the scales of its activations.
 
-The first layer stays in floating point: it sees small differences of large numbers, costs next to
-nothing, and in 8 bits can flip more bits than all others together. Weights have 7 bits, because
-sums of two products of 8 bits overflow on processors without VNNI. Half a step is added to the
-last layer, so that rounding leaves the signs, which are the bits, as they were.
+The first layer stays in floating point: it computes small differences of large numbers, takes
+hardly any time, and in 8 bits would flip more bits than all other layers together. Weights have 7
+bits, because sums of two products of 8 bits overflow on processors without VNNI. Half a rounding
+step is added to the last layer, so that rounding does not change the signs, which are the bits.
 
 A real number x is stored as the whole number ``round(x / scale) + zero_point``. For weights the
 scale of each output channel follows from its largest weight; for activations, scale and zero point
@@ -22,13 +22,13 @@ from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.graph import Graph, build_graph
 from hamflow.errors import InputError
 
-_LARGEST = 64  # of the whole numbers that weights become
-_SMALLEST = np.float32(1e-20)  # scale of weights: below, products of scales lose their precision
-_RANGE = (1e-6, 1e6)  # of the scales of activations, which are about 1/255 of their range
+_LARGEST = 64  # whole number of a weight
+_SMALLEST = np.float32(1e-20)  # scale of weights; products of smaller ones lose precision
+_RANGE = (1e-6, 1e6)  # of the scales of activations
 
 
 class Scales(NamedTuple):
-    """How activations become 8-bit numbers, in the order of `quantized_results`."""
+    """How activations become 8-bit numbers, one entry for each of `quantized_results`."""
 
     scale: NDArray[np.float32]
     zero_point: NDArray[np.uint8]
@@ -47,7 +47,7 @@ class Scales(NamedTuple):
 
 
 def quantized_layers(graph: Graph) -> list[str]:
-    """Return the layers that are computed in 8 bits: those that read what another layer made."""
+    """Return the layers that are computed in 8 bits: those whose input comes from another layer."""
     return [
         name
         for name, node in graph.nodes.items()
@@ -56,14 +56,14 @@ def quantized_layers(graph: Graph) -> list[str]:
 
 
 def quantized_results(graph: Graph) -> list[str]:
-    """Return the results that are rounded to 8 bits: what these layers read, and what they make."""
+    """Return the results that are rounded to 8 bits: inputs and outputs of these layers."""
     layers = quantized_layers(graph)
     rounded = {*layers, *(graph.nodes[layer].inputs[0] for layer in layers)}
     return [name for name in graph.nodes if name in rounded]
 
 
 def last_layers(graph: Graph) -> set[str]:
-    """Return the layers whose tanh no other layer reads."""
+    """Return the layers whose output no other layer reads."""
     read = {graph.nodes[layer].inputs[0] for layer in quantized_layers(graph)}
     ends = (node for name, node in graph.nodes.items() if node.op == "Tanh" and name not in read)
     return {node.inputs[0] for node in ends}
@@ -109,13 +109,13 @@ def _layer(
     input_scale: np.float32,
     half_step: np.float32,
 ) -> list[str]:
-    """Add the weight and the bias of a layer in whole numbers; return what the layer reads."""
+    """Add the weight and the bias of a layer in whole numbers; return the names to read."""
     weight, bias = numbers
     largest = abs(weight).reshape(len(weight), -1).max(axis=1)
     scale = largest / np.float32(_LARGEST)
     scale[scale < _SMALLEST] = 1  # a channel of zeros
     whole_weight = np.rint(weight / scale[:, None, None, None]).astype(np.int8)
-    # The products' scale, so that the bias can be added to sums of products as they are.
+    # The bias has the scale of the products, so that it can be added to their sums.
     product = input_scale * scale
     whole_bias = np.rint(bias.astype(np.float64) / product) + np.rint(half_step / product)
     limits = np.iinfo(np.int32)

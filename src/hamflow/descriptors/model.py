@@ -17,10 +17,10 @@ from hamflow.errors import FileError, InputError
 MODELS = Path(__file__).parent / "models"
 """The networks that come with the package."""
 HAND_CRAFTED = {"pairs": "hamflow.descriptors.pairs:PairDescriptor"}
-"""Descriptors that need no file: a class without arguments for each name."""
+"""Where the class of each hand-crafted descriptor is; a new one is one file and one line here."""
 
 _SUFFIX = ".safetensors"
-_SHARED = 4  # descriptors that stay ready; each may keep a gigabyte of onnxruntime's memory
+_SHARED = 4  # networks that stay loaded; each may keep a gigabyte of onnxruntime's memory
 
 
 def load_model(
@@ -32,11 +32,10 @@ def load_model(
 ) -> Descriptor:
     """Load a descriptor.
 
-    Networks that come with Hamflow stay ready: to load one again with the same variant and number
-    of threads costs nothing, also from several threads, and all that are loaded so share one
-    session of onnxruntime with its memory (the last four of them are kept; their method
-    ``release`` gives the memory back). A forked process opens a session of its own. Files are read
-    each time.
+    The last four networks of those that come with Hamflow stay loaded: loading one again with the
+    same arguments returns the same object, also in another thread. It keeps a session of
+    onnxruntime with its memory until its method ``release`` is called. A forked process opens a
+    session of its own. Files are read each time.
 
     Parameters
     ----------
@@ -44,13 +43,13 @@ def load_model(
         Name of a model that comes with Hamflow, ``"pairs"`` for the hand-crafted descriptor, or a
         file: the .safetensors of ``hamflow train`` or ``hamflow export``.
     variant : "float" or "int8", optional
-        Which variant of a network; int8 is quicker, and flips less than one bit in a hundred. By
-        default what its file says: int8 for ``"fast"``, float for the others.
+        Which variant of a network: int8 is faster, and flips less than one bit in a hundred. By
+        default, the file of the network decides: int8 for ``"fast"``, float for the others.
     threads : int, optional
-        How many threads to use; otherwise as many as `hamflow.get_num_threads` says each time.
+        How many threads to use; by default, `hamflow.get_num_threads` decides each time.
     tile_pixels : int, optional
-        Larger images are described in tiles of at most that many pixels, with the same result;
-        otherwise in such that less than a gigabyte is needed.
+        Larger images are described in tiles of at most that many pixels, with the same result. By
+        default, tiles need less than a gigabyte of memory.
 
     Returns
     -------
@@ -62,7 +61,7 @@ def load_model(
     InputError
         If there is no model of that name, or an argument is out of range.
     FileError
-        If the file is missing, damaged, or anything but a descriptor.
+        If the file is missing or damaged, or is not a descriptor.
 
     Examples
     --------
@@ -97,10 +96,10 @@ def _shared(
 
 
 def find_network(name_or_path: str | os.PathLike[str]) -> Network:
-    """Return the network of a name or file as `load_model` takes them."""
+    """Return the network of a name or file, which are those of `load_model`."""
     name = os.fspath(name_or_path)
     if name in HAND_CRAFTED:
-        raise InputError(f"The hand-crafted descriptor {name!r} is no network and has no weights.")
+        raise InputError(f"The hand-crafted descriptor {name!r} is no network; choose a network.")
     if not _is_file(name_or_path):
         return _shipped(name, MODELS)
     refuse_pickle_suffix(name)
@@ -112,7 +111,7 @@ def find_network(name_or_path: str | os.PathLike[str]) -> Network:
         )
     if suffix != _SUFFIX:
         raise FileError(
-            f"{name}: is not a {_SUFFIX} file by its name; give a file that 'hamflow train' wrote."
+            f"{name}: does not end in {_SUFFIX}; give a file that 'hamflow train' wrote."
         )
     return read_network(name)
 
@@ -133,7 +132,7 @@ def _shipped(name: str, folder: Path) -> Network:
 
 
 def _is_file(name_or_path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is meant, and not a name: a path, or a text with a dot or a folder."""
+    """Return whether this is a file and not a name: a path, or a text with a dot or a folder."""
     name = os.fspath(name_or_path)
     return not isinstance(name_or_path, str) or name != Path(name).stem
 

@@ -1,4 +1,4 @@
-"""Learned descriptors: a network describes images of any size, tile by tile."""
+"""Learned descriptors: a network describes images of any size in tiles."""
 
 from __future__ import annotations
 
@@ -20,21 +20,7 @@ from hamflow.errors import InputError
 
 
 class NetworkDescriptor:
-    """One variant of a network, which onnxruntime computes; see `Descriptor`.
-
-    Parameters
-    ----------
-    name : str
-        What it was loaded as.
-    network : Network
-        Architecture and weights.
-    variant : "float" or "int8", optional
-        The network's usual one by default.
-    threads : int, optional
-        How many threads to use; otherwise as many as `hamflow.get_num_threads` says each time.
-    tile_pixels : int, optional
-        Pixels of the largest tile; otherwise so many that less than a gigabyte is needed.
-    """
+    """One variant of a network, computed by onnxruntime; see `Descriptor` and `load_model`."""
 
     def __init__(
         self,
@@ -57,7 +43,7 @@ class NetworkDescriptor:
         self._runner = Runner(name, network.onnx(kind), threads)
 
     def describe(self, image: ArrayLike) -> Phi:
-        """Return the descriptors: (H, W, m) float32 in -1..1; see `Descriptor.describe`."""
+        """Return the descriptors: (H, W, m) float32 from -1 to 1; see `Descriptor.describe`."""
         array = as_intensities(image)
         phi: Phi = np.empty((*array.shape[:2], self.architecture.m), np.float32)
         for rows, columns, part in self._tiles(array):
@@ -69,7 +55,7 @@ class NetworkDescriptor:
         if self.architecture.m != 64:
             raise InputError(
                 f"The model {self.name!r} has descriptors of {self.architecture.m} components, "
-                "but bits need 64 of them; use describe."
+                "but bits need 64; use describe."
             )
         array = as_intensities(image)
         bits: Bits = np.empty(array.shape[:2], np.uint64)
@@ -79,17 +65,14 @@ class NetworkDescriptor:
         return bits
 
     def release(self) -> None:
-        """Give back the memory that onnxruntime keeps for the next image.
-
-        The descriptor stays usable; its next image takes some milliseconds longer.
-        """
+        """Free the memory that onnxruntime keeps; the next image takes some milliseconds longer."""
         self._runner.release()
 
     def __repr__(self) -> str:
         return f"<hamflow descriptor {self.name!r}>"
 
     def _tiles(self, array: NDArray[Any]) -> Iterator[tuple[slice, slice, NDArray[np.float32]]]:
-        """Generate the descriptors of each tile and where they belong."""
+        """Yield the rows, the columns and the descriptors of each tile."""
         height, width = array.shape[:2]
         for rows, columns in plan_tiles(height, width, self.architecture, self._tile_pixels):
             tile = array[rows.low : rows.high, columns.low : columns.high]

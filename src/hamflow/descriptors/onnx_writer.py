@@ -1,7 +1,7 @@
-"""ONNX files, written as protobuf's wire format: this needs no package.
+"""A writer of ONNX files for descriptor networks, which needs no package.
 
-Only what a descriptor network consists of can be written. The numbers of the fields are those of
-``onnx.proto``, ONNX's own definition of its format.
+ONNX files are protobuf messages. The numbers of the fields are those of ``onnx.proto``, ONNX's own
+definition of its format.
 """
 
 from __future__ import annotations
@@ -31,16 +31,10 @@ def write_model(
     result: tuple[str, Shape],
     metadata: Mapping[str, str],
 ) -> bytes:
-    """Return a graph as the content of an ONNX file: the same bytes for the same arguments.
+    """Return the content of an ONNX file: the same bytes for the same arguments.
 
-    Parameters
-    ----------
-    graph : Graph
-        Nodes and all tensors that they read, except the image.
-    image, result : (str, shape)
-        Names and shapes of the input and the output, which are of type float32.
-    metadata : mapping of str to str
-        What is noted in the file.
+    The graph has all tensors that its nodes read, except the image. `image` and `result` are the
+    names and shapes of the input and the output, which are of type float32.
     """
     content = [
         *(_message(1, _node(name, node)) for name, node in graph.nodes.items()),

@@ -1,8 +1,8 @@
-"""A descriptor without learning: 64 comparisons of pixel pairs in the neighborhood.
+"""A hand-crafted descriptor: 64 comparisons of pixel pairs in the neighborhood.
 
-The pairs are drawn once, pseudo-randomly, in the manner of BRIEF [1]_, but each pair is short
-compared with its distance from the center, and the distances are of several scales. Everything is
-computed in whole numbers, so every machine gets the same bits.
+The pairs are drawn once, pseudo-randomly, similar to BRIEF [1]_, but each pair is short compared
+with its distance from the center, and there are several scales of distances. Everything is computed
+in whole numbers, so every machine gets the same bits.
 
 .. [1] M. Calonder, V. Lepetit, C. Strecha, P. Fua: BRIEF: Binary robust independent elementary
    features. ECCV 2010.
@@ -18,17 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_intensities
-from hamflow._types import Bits, Phi
+from hamflow._types import Bits
+from hamflow.descriptors.descriptor import HandCraftedDescriptor
 from hamflow.errors import InputError
 
 _BITS = 64
 _WORD = 2**64
-_MAX_BLUR = 3  # each pass adds 4 bits to values of up to 16, and all must fit into 32
+_MAX_BLUR = 3  # each pass adds 4 bits to values of up to 16 bits, and all must fit into 32
 _MAX_SCALE = 64
 
 
 class _Pair(NamedTuple):
-    """Two places relative to the described pixel; the bit is set if the first is brighter."""
+    """Two positions relative to the described pixel; the bit is set if the first is brighter."""
 
     y0: int
     x0: int
@@ -42,23 +43,23 @@ def pair_bits(
     """Describe every pixel by 64 comparisons of pixel pairs around it.
 
     Bit k is set if the first pixel of pair k is brighter than the second. In color images the
-    pairs take turns between red, green and blue. Beyond the border the image is continued by its
-    outermost pixels. Descriptors of two images can be compared if all other arguments agree; they
-    do not change under any rescaling of the intensities, so 8 and 16 bits may be mixed.
+    pairs alternate between red, green and blue. Beyond the border the image is continued by its
+    outermost pixels. Descriptors of two images can be compared if all other arguments are the same;
+    rescaling the intensities does not change them, so 8 and 16 bits may be mixed.
 
     Parameters
     ----------
     image : (H, W) or (H, W, 3) array_like
-        uint8, uint16, or floating point with values in 0..1.
+        uint8, uint16, or floating point from 0 to 1.
     seed : int
         Another seed draws other pairs.
     scales : sequence of int
-        The pairs take turns between these distances from the pixel, in pixels: the standard
+        The pairs alternate between these distances from the pixel, in pixels: the standard
         deviation of each coordinate is about the scale, and it never exceeds three times the
         scale. The two pixels of a pair are about half as far from each other.
     blur : int
-        How often the image is smoothed before by the binomial filter (1, 2, 1)/4 in both
-        directions: from 0 to 3. The standard deviation is the root of blur / 2.
+        How often, from 0 to 3 times, the image is smoothed first, by the binomial filter
+        (1, 2, 1)/4 in both directions. The standard deviation is the root of blur / 2.
 
     Returns
     -------
@@ -104,27 +105,14 @@ def pair_bits(
     return packed.view("<u8")[:, :, 0].astype(np.uint64, copy=False)
 
 
-class PairDescriptor:
-    """The descriptor of `pair_bits` with its default settings; see `Descriptor`."""
+class PairDescriptor(HandCraftedDescriptor):
+    """The descriptor of `pair_bits` with its default settings."""
 
-    def __init__(self) -> None:
-        self.name = "pairs"
-        self.architecture = None
-        self.metadata: dict[str, str] = {}
-        self.fingerprint = "pairs version 1"  # to be increased when the bits change
-
-    def describe(self, image: ArrayLike) -> Phi:
-        """Return the bits as +1 and -1: (H, W, 64) float32."""
-        octets = pair_bits(image)[..., None].astype("<u8").view(np.uint8)
-        signs = np.unpackbits(octets, axis=2, bitorder="little").astype(np.float32)
-        return 2 * signs - 1
+    name = "pairs"
 
     def bits(self, image: ArrayLike) -> Bits:
         """Return `hamflow.pair_bits` of the image."""
         return pair_bits(image)
-
-    def __repr__(self) -> str:
-        return f"<hamflow descriptor {self.name!r}>"
 
 
 def _planes(image: ArrayLike) -> list[NDArray[np.unsignedinteger[Any]]]:
@@ -180,7 +168,7 @@ def _draw_pairs(seed: int, scales: tuple[int, ...]) -> tuple[_Pair, ...]:
 
 
 def _random_words(seed: int) -> Iterator[int]:
-    """Generate 64-bit words by SplitMix64, which is the same everywhere and for ever."""
+    """Generate 64-bit words by SplitMix64, which gives the same numbers everywhere."""
     state = seed
     while True:
         state = (state + 0x9E3779B97F4A7C15) % _WORD

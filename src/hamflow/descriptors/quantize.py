@@ -1,8 +1,8 @@
-"""How the 8-bit variant of a network is made: steps of its activations that suit some images.
+"""Making the 8-bit variant of a network: scales of its activations that suit some images.
 
-What goes into a tanh is cut at ±3, where tanh is 1 but for half a step, which makes the steps
-smaller; the ranges of all other activations are measured. This needs the package onnx, which
-onnxruntime's quantizer uses; all else follows from the weights (`hamflow.descriptors.int8`).
+The input of a tanh is clipped at ±3, where tanh differs from ±1 by half a rounding step; the ranges
+of all other activations are measured. This needs the package onnx, which onnxruntime's quantizer
+uses; everything else follows from the weights (`hamflow.descriptors.int8`).
 """
 
 from __future__ import annotations
@@ -27,32 +27,23 @@ from hamflow.descriptors.weights import PRECISION, Network
 from hamflow.errors import InputError
 
 _TANH_RANGE = np.float32(3)
-_PERCENTILE = 99.99  # of the values that are not cut; single ones may be far out
+_PERCENTILE = 99.99  # of the other activations: single values may be far out
 _CROP = (160, 256)  # of the images: the quantizer keeps all layers of all images in memory
 
 
 def quantize(network: Network, images: Sequence[ArrayLike]) -> Network:
-    """Return a network with an 8-bit variant, which becomes its usual one.
+    """Return the network with an 8-bit variant, which becomes its default one.
 
     Parameters
     ----------
     network : Network
-        The network; an 8-bit variant that it has already is replaced.
+        The network; an existing 8-bit variant is replaced.
     images : sequence of (H, W) or (H, W, 3) array_like
-        A few typical images; of large ones only the middle is looked at.
-
-    Returns
-    -------
-    quantized : Network
-        The same network, with scales for its activations.
-
-    Raises
-    ------
-    InputError
-        If there is no image, or the package onnx is missing.
+        A few typical images, from which the scales are chosen; of large images only the middle is
+        used.
     """
     if not len(images):
-        raise InputError("images must hold at least one image to choose the steps by.")
+        raise InputError("images must contain at least one image to choose the scales from.")
     found = _quantizer_tensors(network, images)
     names = quantized_results(build_graph(network.architecture))
     scales = Scales(
@@ -73,13 +64,13 @@ def flipped_share(descriptor: Descriptor, other: Descriptor, images: Sequence[Ar
 
 
 def _quantizer_tensors(network: Network, images: Sequence[ArrayLike]) -> dict[str, NDArray[Any]]:
-    """Return all tensors in what onnxruntime's quantizer makes of the network."""
+    """Return all tensors of the network that onnxruntime's quantizer makes."""
     try:
         import onnx  # noqa: PLC0415  (an extra)
         from onnx import numpy_helper  # noqa: PLC0415
     except ImportError:
         raise InputError(
-            "To make an 8-bit variant needs the package onnx: pip install 'hamflow[quantize]'."
+            "Making an 8-bit variant needs the package onnx: pip install 'hamflow[quantize]'."
         ) from None
     from onnxruntime import quantization  # noqa: PLC0415  (heavy, and needs onnx)
 
@@ -92,12 +83,12 @@ def _quantizer_tensors(network: Network, images: Sequence[ArrayLike]) -> dict[st
 
     layers = quantized_layers(build_graph(network.architecture))
     model = onnx.load_from_string(network.onnx())
-    # A mark without which the quantizer recommends a preparation that does nothing here.
+    # Without this mark, the quantizer recommends a preparation that would change nothing here.
     model.metadata_props.add(key="onnx.quant.pre_process", value="onnxruntime.quant")
     cut = {"rmin": -_TANH_RANGE, "rmax": _TANH_RANGE}
     with tempfile.TemporaryDirectory(prefix="hamflow-") as folder:
         file = Path(folder) / "quantized.onnx"
-        # The quantizer prints how it gets on.
+        # The quantizer prints its progress.
         with contextlib.redirect_stdout(io.StringIO()):
             quantization.quantize_static(
                 model,

@@ -1,4 +1,4 @@
-"""A network at work: onnxruntime's sessions, which forked processes cannot inherit."""
+"""Sessions of onnxruntime, which forked processes cannot inherit."""
 
 from __future__ import annotations
 
@@ -15,25 +15,17 @@ from hamflow.errors import FileError
 
 
 class Runner:
-    """Computes one ONNX graph by onnxruntime, whose session is opened at the first image.
+    """Runs one ONNX file, given as its content, by a session that is opened at the first image.
 
-    Several threads may use it at once.
-
-    Parameters
-    ----------
-    name : str
-        What error messages call the network.
-    data : bytes
-        The graph, as the content of an ONNX file.
-    threads : int or None
-        How many threads to use; None for as many as `get_num_threads` says each time.
+    Several threads may use it at once. If `threads` is None, `get_num_threads` decides each time.
     """
 
     def __init__(self, name: str, data: bytes, threads: int | None) -> None:
         self.name = name
         self._data = data
         self._threads = threads
-        self._session: tuple[int, Any] = (0, None)  # replaced as one, whatever other threads do
+        # Threads and session; one object, because another thread may replace it.
+        self._session: tuple[int, Any] = (0, None)
         _RUNNERS.add(self)
 
     def run(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -52,7 +44,7 @@ class Runner:
         return phi
 
     def release(self) -> None:
-        """Close the session, with the memory that it keeps for the next image."""
+        """Close the session and free its memory."""
         self._session = (0, None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -69,7 +61,7 @@ _INHERITED: list[Any] = []
 
 def _after_fork() -> None:
     # A forked process has none of its parent's threads. A session cannot be used without them, and
-    # must not even be ended, which would wait for them for ever.
+    # must not even be closed, because that would wait for them forever.
     for runner in _RUNNERS:
         _INHERITED.append(runner._session)
         runner.release()
@@ -87,10 +79,10 @@ def _open_session(name: str, data: bytes, threads: int) -> Any:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    # Planning for one size of tile saves no time here and doubles the memory for two sizes. The
-    # arena stays: without it, a third of the time goes into getting fresh pages.
+    # Memory patterns save no time here and double the memory for two sizes of tiles. The arena
+    # stays: without it, a third of the time goes into allocation.
     options.enable_mem_pattern = False
-    # Between two layers nothing is gained by idle threads that take cores from other programs.
+    # Idle threads that spin between two layers gain nothing and take cores from other programs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""Images of any size in tiles of bounded memory, without a trace of it in the result."""
+"""Tiles of bounded memory for images of any size; the result does not depend on them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 
-_TILE_BYTES = 2**29  # for four times the widest layer; onnxruntime holds from two to seven times
+_TILE_BYTES = 2**29  # for four times the widest layer; onnxruntime needs two to seven times
 _MOST_COLUMNS = 64  # ways to cut an image that are tried
 
 
 class Span(NamedTuple):
-    """Rows or columns of a tile: those that it is for, and around them those that it reads."""
+    """Rows or columns of a tile: `start` to `stop` are kept, and `low` to `high` are read."""
 
     low: int
     start: int
@@ -24,17 +24,16 @@ class Span(NamedTuple):
 
     @property
     def inner(self) -> slice:
-        """Where in what was read those are that the tile is for."""
+        """The part to keep, relative to the part that was read."""
         return slice(self.start - self.low, self.stop - self.low)
 
 
 def plan_tiles(
     height: int, width: int, architecture: Architecture, tile_pixels: int
 ) -> list[tuple[Span, Span]]:
-    """Cut an image into tiles of about one size, in the way that computes least twice.
+    """Cut an image into tiles of about the same size, such that they overlap least.
 
-    Each tile reads as much around it as a descriptor sees, so what comes out does not depend on
-    how the image is cut.
+    Each tile also reads the receptive field around it, so the result does not depend on the tiles.
     """
     margin = architecture.margin
     least = (2 * margin + 1) ** 2
@@ -79,7 +78,7 @@ def _spans(size: int, core: int, margin: int) -> list[Span]:
 
 
 def network_input(tile: NDArray[Any]) -> NDArray[np.float32]:
-    """Return a part of an image as 1×3×H×W in 0..1."""
+    """Return a part of an image as 1×3×H×W from 0 to 1."""
     scale = np.iinfo(tile.dtype).max if tile.dtype.kind == "u" else 1
     planes = np.atleast_3d(tile).transpose(2, 0, 1)
     x = planes.astype(np.float32) / np.float32(scale)
@@ -87,7 +86,7 @@ def network_input(tile: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def default_tile_pixels(architecture: Architecture) -> int:
-    """Return how many pixels onnxruntime can do at a time in less than a gigabyte."""
+    """Return how many pixels onnxruntime can process at a time in less than a gigabyte."""
     inner = max(out for out, _, _ in architecture.convolutions().values())
     least = (2 * architecture.margin + 4) ** 2
     return max(least, _TILE_BYTES // (4 * 4 * max(inner, architecture.m)))

@@ -1,8 +1,8 @@
 """Descriptor networks in safetensors files, which are data and never programs.
 
-A file says in its metadata which network it holds, and nothing is believed: names, types and shapes
-of the tensors must be exactly those of that network. Files in which programs can hide (pickles, as
-``torch.save`` writes them) are refused by their first bytes.
+The metadata of a file describe its network; names, types and shapes of the tensors must be exactly
+those of that network. Pickles, which ``torch.save`` writes and which can contain programs, are
+refused by their first bytes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Variant = Literal["float", "int8"]
 FORMAT = "hamflow-descriptor"
 VERSION = "1"
 PRECISION = "precision"
-"""Entry of the metadata that says which variant is the usual one; float if there is none."""
+"""Entry of the metadata that names the default variant; float if there is none."""
 MAX_BYTES = 64 * 2**20
-"""Model files beyond this size are refused; 7 of the paper's layers need 1 MB."""
+"""Larger model files are refused; the paper's network of 7 layers needs 1 MB."""
 
 _MAX_HEADER = 2**20
 _PICKLES = {".pt", ".pth", ".pkl", ".pickle", ".ckpt"}
@@ -43,7 +43,7 @@ _SCALES = tuple(f"int8.{name}" for name in Scales._fields)
 
 @dataclass(frozen=True)
 class Network:
-    """A descriptor network: all that is in its file.
+    """A descriptor network: the content of its file.
 
     Attributes
     ----------
@@ -52,16 +52,11 @@ class Network:
     weights : dict of str to array of float32
         Exactly those of `Architecture.parameters`.
     notes : dict of str to str
-        What else is said about it, such as how it was trained and its license.
+        Other metadata, such as how it was trained and its license.
     scales : Scales or None
-        What its 8-bit variant needs besides the weights; None if there is no such variant.
+        Scales of the 8-bit variant; None if there is no such variant.
     digest : str
-        The SHA-256 of the file; empty if it comes from none.
-
-    Raises
-    ------
-    InputError
-        If weights or scales are not those of the architecture, or not finite.
+        The SHA-256 of the file; empty if there is no file.
     """
 
     architecture: Architecture
@@ -91,16 +86,16 @@ class Network:
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """The variants that it has: float always, int8 where scales are known."""
+        """The variants that it has: float always, int8 if it has scales."""
         return ("float",) if self.scales is None else ("float", "int8")
 
     @property
     def usual_variant(self) -> Variant:
-        """The variant that is taken unless another is asked for."""
+        """The default variant."""
         return "int8" if self.notes.get(PRECISION) == "int8" else "float"
 
     def metadata(self, variant: Variant) -> dict[str, str]:
-        """Return what is said about one variant of the network."""
+        """Return the metadata of one variant of the network."""
         notes = {key: value for key, value in self.notes.items() if key != PRECISION}
         return file_metadata(
             self.architecture, notes | ({PRECISION: "int8"} if variant == "int8" else {})
@@ -130,27 +125,14 @@ def save_weights(
     extra: Mapping[str, str] | None = None,
     scales: Scales | None = None,
 ) -> None:
-    """Write weights to a safetensors file: the same bytes for the same arguments.
+    """Write a network to a safetensors file: the same bytes for the same arguments.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file to write; it is replaced at once or not at all.
-    architecture : Architecture
-        Which network they are of.
-    weights : mapping of str to array of float32
-        Exactly those of `Architecture.parameters`.
-    extra : mapping of str to str, optional
-        What else to note in the file, such as how the weights were learned.
-    scales : Scales, optional
-        What the 8-bit variant needs besides the weights.
-
-    Raises
-    ------
-    InputError
-        If the weights are not those of the network, or not finite.
-    FileError
-        If the file cannot be written.
+        The file to write.
+    architecture, weights, extra, scales
+        The network, as in `Network`; `extra` are its notes.
     """
     import safetensors.numpy  # noqa: PLC0415  (only networks need it)
 
@@ -163,14 +145,13 @@ def save_weights(
     if scales is not None:
         tensors |= zip(_SCALES, scales, strict=True)
     data = safetensors.numpy.save(tensors, metadata)
-    # The library writes the metadata in an order of its own each time, but files are compared by
-    # their hashes.
+    # The library writes the metadata in a random order, but files are compared by their hashes.
     begin = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:begin]) | {"__metadata__": metadata}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > _MAX_HEADER:
-        raise InputError("The notes for the file's header are too long; leave some out.")
+        raise InputError("The notes do not fit into the header of the file; shorten them.")
     with atomic_write(path) as file:
         file.write(len(text).to_bytes(8, "little") + text + data[begin:])
 
@@ -178,34 +159,14 @@ def save_weights(
 def read_weights(
     path: str | os.PathLike[str],
 ) -> tuple[Architecture, Weights, dict[str, str]]:
-    """Read weights that `save_weights` wrote.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A safetensors file.
-
-    Returns
-    -------
-    architecture : Architecture
-        Which network they are of.
-    weights : dict of str to array of float32
-        All of its weights.
-    metadata : dict of str to str
-        Everything that is noted in the file.
-
-    Raises
-    ------
-    FileError
-        If the file is not of that kind, or damaged, or holds anything else.
-    """
+    """Return the architecture, the weights and the metadata of a file of `save_weights`."""
     network = read_network(path)
     weights = {name: network.weights[name].copy() for name in network.architecture.parameters()}
     return network.architecture, weights, file_metadata(network.architecture, network.notes)
 
 
 def read_network(path: str | os.PathLike[str]) -> Network:
-    """Read all of a file that `save_weights` wrote, or raise a FileError."""
+    """Read a file of `save_weights`; raise a FileError if it is damaged or something else."""
     import safetensors.numpy  # noqa: PLC0415  (only networks need it)
 
     name = os.fspath(path)
@@ -217,13 +178,13 @@ def read_network(path: str | os.PathLike[str]) -> Network:
         data = head + file.read(size)
     try:
         tensors = safetensors.numpy.load(data)
-        # The library hands out the metadata of files on a disk only, not of what was read.
+        # The library returns the metadata only of files on a disk, not of bytes.
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     except (safetensors.SafetensorError, ValueError, RecursionError) as error:
         reason = str(error).removeprefix("Error while deserializing: ")[:100].rstrip(".")
         raise FileError(f"{name}: is damaged ({reason}); get the file again.") from None
     except KeyError as error:
-        raise FileError(f"{name}: holds tensors of type {error}; save it as float32.") from None
+        raise FileError(f"{name}: holds tensors of type {error}; save them as float32.") from None
     metadata: dict[str, str] = header.get("__metadata__") or {}
     architecture = _parse_metadata(name, metadata)
     notes = {key: value for key, value in metadata.items() if key not in _RESERVED}
@@ -236,9 +197,9 @@ def read_network(path: str | os.PathLike[str]) -> Network:
 
 
 def _check_head(name: str, head: bytes, size: int) -> None:
-    """Judge a file by its size, the announced size of its header and the first character."""
+    """Check the size of a file, the announced size of its header and the first character."""
     length = int.from_bytes(head[:8], "little")
-    # A header of 640 bytes begins as a pickle does, but no pickle goes on with zeros and a brace.
+    # A header of 640 bytes begins like a pickle, but no pickle continues with zeros and a brace.
     if len(head) < 9 or head[8:] != b"{" or length > _MAX_HEADER:
         if head[:1] == b"\x80" or head[:2] == b"PK":
             _refuse_pickle(name)
@@ -248,8 +209,8 @@ def _check_head(name: str, head: bytes, size: int) -> None:
         )
     if size > MAX_BYTES:
         raise FileError(
-            f"{name}: has {size} bytes, more than the {MAX_BYTES} that Hamflow reads; it cannot "
-            "be a descriptor."
+            f"{name}: has {size} bytes, more than the {MAX_BYTES} that Hamflow reads; give a "
+            "descriptor of Hamflow."
         )
     if 8 + length > size:
         raise FileError(f"{name}: ends within its header; the file is damaged, get it again.")
@@ -258,26 +219,26 @@ def _check_head(name: str, head: bytes, size: int) -> None:
 def file_metadata(
     architecture: Architecture, extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return what a model file says about itself, sorted but for the first three."""
+    """Return the metadata of a model file: format, version, architecture, then sorted notes."""
     noted = dict(extra or {})
     try:
         for item in noted.items():
             "".join(item).encode()
     except (TypeError, UnicodeEncodeError):
-        raise InputError("What is noted in a model file must be text.") from None
+        raise InputError("The notes in a model file must be text.") from None
     if clash := _RESERVED & set(noted):
-        raise InputError(f"{min(clash)} is noted in a model file anyway; use another name.")
+        raise InputError(f"The note {min(clash)!r} is reserved; use another name.")
     described = json.dumps(architecture.metadata(), sort_keys=True)
     own = {"format": FORMAT, "version": VERSION, "architecture": described}
     return own | dict(sorted(noted.items()))
 
 
 def _parse_metadata(name: str, metadata: Mapping[str, str]) -> Architecture:
-    """Return the architecture that a model file says it has, or raise a FileError."""
+    """Return the architecture in the metadata of a model file, or raise a FileError."""
     if metadata.get("format") != FORMAT:
         raise FileError(
-            f"{name}: does not say that it is a descriptor of Hamflow; give a file that "
-            "'hamflow train' or 'hamflow export' wrote."
+            f"{name}: is not a descriptor of Hamflow; give a file that 'hamflow train' or "
+            "'hamflow export' wrote."
         )
     if metadata.get("version") != VERSION:
         raise FileError(
@@ -298,13 +259,13 @@ def _parse_metadata(name: str, metadata: Mapping[str, str]) -> Architecture:
 
 
 def refuse_pickle_suffix(name: str) -> None:
-    """Raise a FileError if the name is one of a pickle, before the file is even opened."""
+    """Raise a FileError for the suffixes of pickles, before the file is opened."""
     if os.path.splitext(name)[1].lower() in _PICKLES:
         _refuse_pickle(name)
 
 
 def _refuse_pickle(name: str) -> None:
     raise FileError(
-        f"{name}: is a pickle, in which programs can hide, and is not opened; save the weights as "
+        f"{name}: is a pickle, which can contain programs, and is not opened; save the weights as "
         "safetensors (hamflow.descriptors.weights.save_weights)."
     )

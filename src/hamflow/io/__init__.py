@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import NamedTuple
+from pkgutil import resolve_name
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow.io._atomic import check_writable
+from hamflow.io._flow_format import FlowFormat
 from hamflow.io._reading import by_suffix
-from hamflow.io.flo import read_flo, write_flo
-from hamflow.io.flo5 import read_flo5, require_h5py, write_flo5
 from hamflow.io.images import read_image, write_image
-from hamflow.io.kitti import read_kitti_flow, write_kitti_flow
-from hamflow.io.npy import read_npy, read_npz, write_npy, write_npz
-from hamflow.io.pfm import read_pfm, write_pfm
 
 __all__ = ["read_flow", "read_image", "write_flow", "write_image"]
 
 _Path = str | os.PathLike[str]
 
-
-class _FlowFormat(NamedTuple):
-    read: Callable[[_Path], NDArray[np.float32]]
-    write: Callable[[_Path, ArrayLike], None]
-    require: Callable[[_Path], object] | None = None  # raises if a package is missing
-
-
-_FLOW_FORMATS = {
-    ".flo": _FlowFormat(read_flo, write_flo),
-    ".png": _FlowFormat(read_kitti_flow, write_kitti_flow),
-    ".pfm": _FlowFormat(read_pfm, write_pfm),
-    ".flo5": _FlowFormat(read_flo5, write_flo5, require_h5py),
-    ".npy": _FlowFormat(read_npy, write_npy),
-    ".npz": _FlowFormat(read_npz, write_npz),
+FLOW_FORMATS = {
+    ".flo": "hamflow.io.flo:FLO",
+    ".png": "hamflow.io.kitti:KITTI",
+    ".pfm": "hamflow.io.pfm:PFM",
+    ".flo5": "hamflow.io.flo5:FLO5",
+    ".npy": "hamflow.io.npy:NPY",
+    ".npz": "hamflow.io.npy:NPZ",
 }
-FLOW_SUFFIXES = tuple(_FLOW_FORMATS)
-"""What the name of a flow file may end in; upper case counts as well."""
+"""Where the `FlowFormat` of each suffix is. A new format is one file and one line here."""
+FLOW_SUFFIXES = tuple(FLOW_FORMATS)
+"""The suffixes of flow files, which may also be written in upper case."""
 
 
 def read_flow(path: _Path) -> NDArray[np.float32]:
@@ -59,7 +48,7 @@ def read_flow(path: _Path) -> NDArray[np.float32]:
     Raises
     ------
     FileError
-        If the suffix is unknown, the file is missing or malformed, or a package is missing.
+        If the suffix is unknown, the file is missing or damaged, or a package is missing.
     """
     return _flow_format(path).read(path)
 
@@ -88,12 +77,13 @@ def write_flow(path: _Path, flow: ArrayLike) -> None:
 
 
 def check_flow_path(path: _Path) -> None:
-    """Raise at once what `write_flow` would say about this path after the work."""
+    """Raise at once the FileError that `write_flow` would raise for this path."""
     kind = _flow_format(path)
     if kind.require is not None:
         kind.require(path)
     check_writable(path)
 
 
-def _flow_format(path: _Path) -> _FlowFormat:
-    return by_suffix(path, _FLOW_FORMATS, "a flow file")
+def _flow_format(path: _Path) -> FlowFormat:
+    kind: FlowFormat = resolve_name(by_suffix(path, FLOW_FORMATS, "a flow file"))
+    return kind

@@ -1,4 +1,4 @@
-"""Writing files so that they are either complete or not there."""
+"""Writing files so that they are either complete or do not exist."""
 
 from __future__ import annotations
 
@@ -21,25 +21,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that takes the place of `path` when the block ends without an error.
 
     The bytes go to a temporary file in the same directory, which is flushed to the disk and then
-    renamed. On any failure, an interrupt by the user included, the temporary file is removed and
-    whatever stood at `path` stays as it was. A new file gets the permissions that ``open`` would
+    renamed. After any failure, including an interrupt by the user, the temporary file is removed
+    and an existing file at `path` is unchanged. A new file gets the permissions that ``open`` would
     give it, an existing one keeps its own. A symbolic link stays a link: the file that it points
-    to is replaced.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file to write. Its directory must exist.
-
-    Yields
-    ------
-    file : binary file object
-        Where to write.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
+    to is replaced. A file that cannot be written is a FileError.
     """
     target, permissions = _resolve(path)
     # Not derived from the target's name, which may already be as long as a name can be.
@@ -55,7 +40,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
-        # A failed write carries no file name; an error about some other file is the caller's.
+        # A failed write has no file name; an error about another file is not about this one.
         if not isinstance(error, OSError) or isinstance(error, FileError):
             raise
         if error.filename not in (None, str(temporary), temporary):
@@ -65,13 +50,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise at once what `atomic_write` would raise after the work: no directory, no permission.
-
-    Raises
-    ------
-    FileError
-        If it is plain already that the file cannot be written.
-    """
+    """Raise at once the FileError that `atomic_write` would raise for this path."""
     target, _ = _resolve(path)
     if not os.access(target.parent, os.W_OK | os.X_OK):
         message = f"{os.fspath(path)}: {_forbidden(target)}"
@@ -79,14 +58,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def make_folder(folder: str | os.PathLike[str]) -> None:
-    """Make a folder and those above it, unless they exist.
-
-    Raises
-    ------
-    FileError
-        If that is not possible.
-    """
-    with file_access(folder, "cannot be made a folder", "choose another."):
+    """Create a folder and those above it, unless they exist."""
+    with file_access(folder, "cannot be created as a folder", "choose another path."):
         os.makedirs(folder, exist_ok=True)
 
 
@@ -114,7 +87,7 @@ def _resolve(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
         # Renaming onto a device or a pipe would replace it by an ordinary file.
         raise FileError(f"{name}: is not a regular file; give the path of a file to write.")
     if not os.access(target, os.W_OK):
-        message = f"{name}: is write-protected; change its permissions or choose another."
+        message = f"{name}: is write-protected; change its permissions or choose another path."
         raise FileAccessError(message, name, errno.EACCES)
     return target, stat.S_IMODE(status.st_mode) & 0o777
 
@@ -130,5 +103,5 @@ def _reason(error: OSError, target: Path) -> str:
 def _forbidden(target: Path) -> str:
     return (
         f"cannot be written because the directory {target.parent} does not permit it; choose "
-        "another."
+        "another path."
     )

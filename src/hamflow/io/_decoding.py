@@ -1,7 +1,7 @@
 """Decoding of video files by FFmpeg, which needs the package av (PyAV), of the extra ``video``.
 
-FFmpeg can do far more than decode a file: follow playlists, fetch addresses, read devices. Here it
-may not: only the local file is opened, and only as one of the containers that are listed below.
+FFmpeg can do far more than decode a file: follow playlists, open URLs, read devices. None of this
+is allowed here: only the local file is opened, and only as one of the containers listed below.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def require_av(path: str | os.PathLike[str]) -> Any:
 
 
 class Video(Frames):
-    """The first stream of pictures in a file."""
+    """The first video stream of a file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = os.fspath(path)
@@ -40,7 +40,7 @@ class Video(Frames):
         self.count = first.stream.frames or None
         self.fps = first.stream.average_rate or None
         first.close()
-        # Names that sort well everywhere, also if it is not known how many there are.
+        # Names with leading zeros sort in order, also if the number of frames is not known.
         self._digits = max(4, len(str(self.count or 999_999)))
 
     def name_of(self, index: int) -> str:
@@ -56,12 +56,12 @@ class Video(Frames):
 class _VideoPass(Pass):
     def __init__(self, name: str) -> None:
         with open_regular(name):
-            pass  # says in Hamflow's words what is wrong with the path
+            pass  # raises a FileError if something is wrong with the path
         self._av = av = require_av(name)
         self._name = name
         try:
-            # By its name, not as the open file: an exception in a callback of FFmpeg, such as
-            # Ctrl-C's, would get lost. With "file:", a colon in the name means nothing.
+            # By its name, not as the open file: an exception in a callback of FFmpeg, such as that
+            # of Ctrl-C, would get lost. After "file:", a colon in the name has no special meaning.
             self._container = av.open(
                 f"file:{name}",
                 options={"protocol_whitelist": "file", "format_whitelist": _READABLE},
@@ -74,12 +74,12 @@ class _VideoPass(Pass):
             ) from error
         if not self._container.streams.video:
             self._container.close()
-            raise FileError(f"{name}: holds no pictures, only other streams; give a video.")
+            raise FileError(f"{name}: has no video stream; give a file that has one.")
         self.stream = self._container.streams.video[0]
         self.stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
         self._packets = self._container.demux(self.stream)
         self._decoded: deque[Any] = deque()
-        # When the frames would be shown whose packets could not be decoded, the earliest first.
+        # Times of the frames whose packets could not be decoded, the earliest first.
         self._lost: list[float] = []
         self._number = 0
         self._ended = False
@@ -102,7 +102,8 @@ class _VideoPass(Pass):
         while not self._decoded and not self._ended:
             self._decode()
         self._number += 1
-        # Packets come in another order than frames are shown: a lost one counts in its place.
+        # Packets are stored in another order than frames are shown: a lost frame is reported when
+        # it would be shown.
         if self._lost:
             shown = self._decoded[0].pts if self._decoded else None
             if shown is None or self._lost[0] < shown:
@@ -115,7 +116,7 @@ class _VideoPass(Pass):
             return frame
         if self._broke_off is not None:
             error, self._broke_off = self._broke_off, None
-            raise self._damaged(f"the file breaks off: {av_reason(error)}") from error
+            raise self._damaged(f"the file is truncated: {av_reason(error)}") from error
         raise StopIteration
 
     def _decode(self) -> None:
@@ -125,7 +126,7 @@ class _VideoPass(Pass):
                 self._ended = True
                 return
         except self._av.FFmpegError as error:
-            # The decoder may still hold frames from before.
+            # The decoder may still hold earlier frames.
             self._broke_off, self._ended = error, True
             with suppress(self._av.FFmpegError):
                 self._decoded.extend(self.stream.codec_context.decode(None))
@@ -138,7 +139,7 @@ class _VideoPass(Pass):
     def _damaged(self, why: str) -> FileError:
         return FileError(
             f"{self._name}: frame {self._number} cannot be decoded ({why}); get the video again, "
-            "or leave that frame out."
+            "or skip that frame."
         )
 
     def close(self) -> None:
@@ -148,5 +149,5 @@ class _VideoPass(Pass):
 
 
 def av_reason(error: Exception) -> str:
-    """Return what FFmpeg says, without its number and the name of its function."""
+    """Return the message of an FFmpeg error, without its number and the name of the function."""
     return getattr(error, "strerror", None) or reason(error)

@@ -1,4 +1,4 @@
-"""What video files and folders of images have in common, and the folders."""
+"""Frames one at a time: what videos and folders of images have in common, and the folders."""
 
 from __future__ import annotations
 
@@ -23,18 +23,9 @@ from hamflow.io.images import read_image
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
 IMAGE_SUFFIXES = (
-    ".bmp",
-    ".jpeg",
-    ".jpg",
-    ".pgm",
-    ".png",
-    ".pnm",
-    ".ppm",
-    ".tif",
-    ".tiff",
-    ".webp",
+    *(".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"),
 )
-"""What counts as a frame in a folder; upper case as well."""
+"""The suffixes of frames in a folder, which may also be written in upper case."""
 
 
 class FrameImage(NamedTuple):
@@ -46,31 +37,31 @@ class FrameImage(NamedTuple):
 
 
 class Pass(ABC):
-    """One passage over all frames."""
+    """One pass over all frames."""
 
     @abstractmethod
     def step(self, read: bool) -> Pixels | None:
-        """Go to the next frame and return its pixels, if they are to be read.
+        """Go to the next frame; return its pixels if `read` is set.
 
-        Raises StopIteration at the end, and FileError for a frame that is damaged; the next call
-        then goes on behind it.
+        Raises StopIteration at the end, and a FileError for a damaged frame; the next call then
+        continues after it.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is open."""
+        """Close the file."""
 
 
 class FrameReader(Iterator[FrameImage]):
-    """Goes over chosen frames, holding none; made by `Frames.read`.
+    """Iterates over selected frames without keeping any of them; made by `Frames.read`.
 
-    A damaged frame raises a FileError when it is reached, and the next ``next`` goes on behind it.
-    Frames that are not chosen are passed over, damaged or not.
+    A damaged frame raises a FileError when it is reached, and the next ``next`` continues after it.
+    Frames that are not selected are skipped, damaged or not.
 
     Attributes
     ----------
     index : int
-        How many frames of all are behind; after the last one this is their number.
+        The number of the frame at which the reader is; after the last one, how many there are.
     """
 
     def __init__(self, frames: Frames, start: int, stop: int | None, step: int) -> None:
@@ -85,7 +76,7 @@ class FrameReader(Iterator[FrameImage]):
 
     @property
     def upcoming(self) -> str | None:
-        """Name of the frame that comes next if there is one more; None if there is not."""
+        """The name of the next frame; None if it is known that there is none."""
         return self.frames.name_of(self._target) if self._target < self._stop else None
 
     def __next__(self) -> FrameImage:
@@ -96,14 +87,9 @@ class FrameReader(Iterator[FrameImage]):
         return FrameImage(index, name, image)
 
     def skip(self) -> None:
-        """Go over the next chosen frame without reading or converting it.
+        """Skip the next selected frame without converting it; raises StopIteration at the end.
 
-        Raises
-        ------
-        StopIteration
-            If there is none.
-        FileError
-            If it is found to be damaged; images in a folder are not looked at.
+        In a video, a damaged frame raises a FileError; images in a folder are not opened.
         """
         self._advance(read=False)
 
@@ -112,7 +98,6 @@ class FrameReader(Iterator[FrameImage]):
             self.close()
             raise StopIteration
         while self.index < self._target:
-            # Nobody asked for these.
             with suppress(FileError):
                 self._step_over(read=False)
         self._target += self._step
@@ -150,7 +135,7 @@ class Frames(ABC):
     name : str
         The path.
     count : int or None
-        How many frames there are, as far as it is known; a video may announce a wrong number.
+        How many frames there are, if that is known; a video may announce a wrong number.
     fps : Fraction or None
         Frames per second; None for a folder, and where a video does not say.
     """
@@ -168,22 +153,22 @@ class Frames(ABC):
 
     @abstractmethod
     def name_of(self, index: int) -> str | None:
-        """Return the name that a frame has; None if it is known that there is no such frame."""
+        """Return the name of a frame; None if it is known that there is no such frame."""
 
     @abstractmethod
     def identity(self) -> dict[str, str]:
-        """Return what is different for another input: of a video, its name and content."""
+        """Return what tells this input from any other, ready for JSON."""
 
     def pair_digest(self, name: str, step: int) -> str | None:
-        """Return what is different if one of two frames is: the named one, and `step` behind it.
+        """Return a hash of two frames: the named one, and the one `step` frames later.
 
-        None if `identity` tells that already.
+        None if `identity` covers the content of the frames already.
         """
         return None
 
     @abstractmethod
     def open_pass(self) -> Pass:
-        """Begin at the first frame."""
+        """Start a pass at the first frame."""
 
 
 class Folder(Frames):
@@ -197,7 +182,7 @@ class Folder(Frames):
         self._files = sorted((n for n in names if not n.startswith(".")), key=natural_key)
         if not self._files:
             raise FileError(
-                f"{self.name}: holds no images, that is files ending in one of "
+                f"{self.name}: holds no images; give a folder of files that end in one of "
                 f"{', '.join(IMAGE_SUFFIXES)}."
             )
         self._positions: dict[str, int] = {}
@@ -205,8 +190,8 @@ class Folder(Frames):
             other = self._positions.setdefault(PurePath(file).stem, position)
             if other != position:
                 raise FileError(
-                    f"{self.name}: {self._files[other]} and {file} would be one frame by their "
-                    "names; remove or rename one of them."
+                    f"{self.name}: {self._files[other]} and {file} would be frames of the same "
+                    "name; remove or rename one of them."
                 )
         self.count = len(self._files)
         # Each frame is the second of a pair, and then the first of the next one.
@@ -216,7 +201,7 @@ class Folder(Frames):
         return PurePath(self._files[index]).stem if index < len(self._files) else None
 
     def identity(self) -> dict[str, str]:
-        # Not the files: one that was broken may have been mended, and more may have come.
+        # Not the files: damaged ones may be repaired and new ones added later.
         return {"folder": Path(self.name).resolve().name}
 
     def pair_digest(self, name: str, step: int) -> str | None:
@@ -225,14 +210,14 @@ class Folder(Frames):
         try:
             return " ".join(self._digest(os.path.join(self.name, file)) for file in pair)
         except FileError:
-            return ""  # whoever reads the frame is told what is wrong
+            return ""  # reading the frame raises the error
 
     def open_pass(self) -> Pass:
         return FolderPass([os.path.join(self.name, file) for file in self._files])
 
 
 class FolderPass(Pass):
-    """Reads one file after the other."""
+    """Reads one file after another."""
 
     def __init__(self, paths: list[str]) -> None:
         self._paths = iter(enumerate(paths, 1))
@@ -252,7 +237,7 @@ class FolderPass(Pass):
 
 
 def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
-    """Return what to sort names by so that numbers in them count as numbers."""
+    """Return a key that sorts names by the values of the numbers in them: frame2, frame10."""
     parts = re.split(r"([0-9]+)", name)
     key = [(0, int(p), "") if k % 2 else (1, 0, p.casefold()) for k, p in enumerate(parts)]
     return key, name

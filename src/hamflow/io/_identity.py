@@ -1,4 +1,4 @@
-"""What tells a file from any other one, so that a change is noticed."""
+"""Records of files, so that a change of their content is noticed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,9 @@ from hamflow.io._reading import open_regular
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read.
-    """
-    try:
-        with open_regular(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise FileError(
-            f"{os.fspath(path)}: cannot be read ({error.strerror}); check the disk."
-        ) from error
+    """Return the SHA-256 of a file."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_record(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -34,12 +23,12 @@ def file_record(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def unchanged(path: str | os.PathLike[str], record: Any) -> bool:
-    """Say whether a file is the one of a `file_record`; False for any other kind of record."""
+    """Return whether a file still has the content of its `file_record`."""
     try:
         status = os.stat(path)
         if status.st_size != record["bytes"]:
             return False
-        # Only what was touched is read: a run may have written many gigabytes.
+        # Only files that were touched are read: a run may have written many gigabytes.
         same = status.st_mtime_ns == record["modified"] or file_digest(path) == record["sha256"]
         return bool(same)
     except (OSError, FileError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Keeping a second run away from files that one is at work on."""
+"""Locks, so that two runs do not write the same files."""
 
 from __future__ import annotations
 
@@ -19,45 +19,35 @@ except ImportError:  # Windows
 
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a file while the block runs.
+    """Lock a file while the block runs; raise a FileError if another process has locked it.
 
-    What is locked is a hidden file beside it, because the file itself may be replaced meanwhile.
-    The operating system gives the lock back when the process ends, in whatever way. On systems and
-    disks without such locks, nothing is held.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A file whose folder exists; the file need not.
-
-    Raises
-    ------
-    FileError
-        If another process holds it, or the folder cannot be written.
+    The file need not exist, but its folder must. The lock is on a hidden file beside it, because
+    the file itself may be replaced meanwhile. The operating system releases the lock when the
+    process ends, even if it is killed. On systems and disks without such locks, nothing is locked.
     """
     if fcntl is None:
         yield
         return
     target = Path(os.path.realpath(path))
-    # Not the name itself, which may already be as long as a name can be.
+    # A hash, because the name itself may already be as long as a name can be.
     lock = target.with_name(f".hamflow-{sha256(os.fsencode(target.name)).hexdigest()[:16]}.lock")
     number = _take(path, lock)
     try:
         yield
     finally:
-        # Removed while it is held: whoever has it open already finds that out in `_take`.
+        # Removed while it is locked: `_take` notices that in a process that has it open already.
         with suppress(OSError):
             os.unlink(lock)
-        # A forked child has the file open, too, and would keep the lock.
+        # Unlocked explicitly: a forked child has the file open, too, and would keep the lock.
         with suppress(OSError):
             fcntl.flock(number, fcntl.LOCK_UN)
         os.close(number)
 
 
 def _take(path: str | os.PathLike[str], lock: Path) -> int:
-    """Return the open file that holds the lock."""
+    """Return the number of the open file that is locked."""
     while True:
-        with file_access(path, "cannot be locked against other runs", "choose another place."):
+        with file_access(path, "cannot be locked against other runs", "choose another path."):
             number = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,14 +56,14 @@ def _take(path: str | os.PathLike[str], lock: Path) -> int:
             os.close(number)
             raise FileError(
                 f"{os.fspath(path)}: is in use by another run{f' ({holder})' if holder else ''}; "
-                "wait until it ends, or choose another place."
+                "wait until it ends, or choose another path."
             ) from None
         except OSError:  # a disk without locks, as some network disks are
             return number
         # The run that held it before may have removed it after it was opened here.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(number), os.stat(lock)):
-                with suppress(OSError):  # a full disk: then nobody is told who it is
+                with suppress(OSError):  # on a full disk, others are not told who has the lock
                     os.ftruncate(number, 0)
                     os.write(number, f"process {os.getpid()} on {platform.node()}".encode())
                 return number

@@ -1,7 +1,7 @@
 """A reader and a writer for PNG files with 16 bits per channel, which Pillow would reduce to 8.
 
-Only what such files need is here. Read are gray and color, with or without alpha, interlaced or
-not; written is plain RGB. See the PNG specification, https://www.w3.org/TR/png-3/.
+The reader takes gray and color, with or without alpha, interlaced or not; the writer writes plain
+RGB. See the PNG specification, https://www.w3.org/TR/png-3/.
 """
 
 from __future__ import annotations
@@ -40,41 +40,23 @@ _ADAM7 = (
 
 
 class Png16(NamedTuple):
-    """The samples of a 16-bit PNG file and what its metadata says about them."""
+    """The samples of a 16-bit PNG file, and its EXIF block (empty if there is none)."""
 
-    samples: NDArray[np.uint16]  # H×W×channels
+    samples: NDArray[np.uint16]  # H×W×channels, unscaled
     exif: bytes
 
 
 class _Damage(Exception):  # noqa: N818  (it never leaves this file)
-    """Says in half a sentence what is wrong with the file."""
+    """Half a sentence about what is wrong with the file."""
 
 
 def is_png16(header: bytes) -> bool:
-    """Tell from the first 25 bytes of a file whether `read_png16` is the reader for it."""
+    """Return from the first 25 bytes of a file whether `read_png16` can read it."""
     return header[:8] == _SIGNATURE and header[12:16] == b"IHDR" and header[24:25] == b"\x10"
 
 
 def read_png16(path: str | os.PathLike[str], file: BufferedReader) -> Png16:
-    """Decode a 16-bit PNG file.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        How error messages call the file.
-    file : io.BufferedReader
-        The file, at its beginning; `is_png16` has said yes to it.
-
-    Returns
-    -------
-    png : Png16
-        The H×W×channels samples, unscaled, and the EXIF block (empty if there is none).
-
-    Raises
-    ------
-    FileError
-        If the file is damaged or too large.
-    """
+    """Decode an open file for which `is_png16` is true; `path` is for error messages."""
     try:
         return _decode(path, file)
     except (_Damage, zlib.error) as error:
@@ -120,7 +102,7 @@ def _chunks(file: BufferedReader) -> Iterator[tuple[bytes, bytes]]:
         if len(head) < _CHUNK.size:
             raise _Damage("it is truncated")
         length, kind = _CHUNK.unpack(head)
-        # Compared with what is there before reading: a lying length allocates nothing.
+        # Compared with the size of the file first, so that a wrong length allocates nothing.
         if length + 4 > size - file.tell():
             raise _Damage("it is truncated")
         data = file.read(length)
@@ -132,13 +114,13 @@ def _chunks(file: BufferedReader) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _inflate(chunks: Iterator[tuple[bytes, bytes]], length: int) -> tuple[bytearray, bytes]:
-    """Decompress the pixels, which must be `length` bytes, and pick up the EXIF block."""
+    """Decompress the pixels, which must be `length` bytes, and find the EXIF block."""
     inflater = zlib.decompressobj()
     pixels = bytearray()
     exif = b""
     for kind, data in chunks:
         if kind == b"IDAT":
-            # One byte more than allowed is enough to know, whatever the stream would expand to.
+            # One byte too many is enough to refuse a stream that would expand to gigabytes.
             pixels += inflater.decompress(data, length - len(pixels) + 1)
             if len(pixels) > length:
                 raise _Damage("it has more pixels than its header announces")
@@ -152,19 +134,9 @@ def _inflate(chunks: Iterator[tuple[bytes, bytes]], length: int) -> tuple[bytear
 
 
 def _unfilter(lines: NDArray[np.uint8], columns: int, depth: int) -> NDArray[np.uint8]:
-    """Undo the filters of one pass.
+    """Undo the filters of lines that begin with the number of their filter.
 
-    Parameters
-    ----------
-    lines : (rows, 1 + columns * depth) uint8
-        Each line is the number of its filter and the filtered bytes.
-    columns, depth : int
-        Pixels per line and bytes per pixel.
-
-    Returns
-    -------
-    pixels : (rows, columns, depth) uint8
-        The plain bytes.
+    `depth` is the number of bytes per pixel. Returns (rows, columns, depth).
     """
     pixels = np.empty((len(lines), columns * depth), np.uint8)
     if not _native.png_unfilter(lines, depth, pixels):
@@ -173,21 +145,13 @@ def _unfilter(lines: NDArray[np.uint8], columns: int, depth: int) -> NDArray[np.
 
 
 def write_png16(file: BinaryIO, samples: NDArray[np.uint16]) -> None:
-    """Encode a 16-bit RGB PNG file.
-
-    Parameters
-    ----------
-    file : binary file object
-        Where to write.
-    samples : (H, W, 3) uint16
-        Red, green and blue.
-    """
+    """Encode an (H, W, 3) image of uint16 as a PNG file."""
     height, width, _ = samples.shape
     plain = samples.astype(">u2", order="C").view(np.uint8).reshape(height, -1)
     lines = np.empty((height, 1 + plain.shape[1]), np.uint8)
     lines[:, 0] = _UP
-    lines[0, 1:] = plain[0]  # the line above the picture counts as zero
-    np.subtract(plain[1:], plain[:-1], out=lines[1:, 1:])  # modulo 256, as the filter wants it
+    lines[0, 1:] = plain[0]  # the line above the image counts as zero
+    np.subtract(plain[1:], plain[:-1], out=lines[1:, 1:])  # modulo 256, as the filter is defined
     file.write(_SIGNATURE)
     _write_chunk(file, b"IHDR", _IHDR.pack(width, height, 16, _RGB, 0, 0, 0))
     _write_chunk(file, b"IDAT", zlib.compress(lines.data))

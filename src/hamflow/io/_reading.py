@@ -1,4 +1,4 @@
-"""What the readers share: opening a file safely, sizes, suffixes and extras."""
+"""What the readers share: opening files safely, checks of sizes, suffixes and extras."""
 
 from __future__ import annotations
 
@@ -23,16 +23,13 @@ MAX_PIXELS = 2**27
 def open_regular(path: str | os.PathLike[str]) -> Iterator[BufferedReader]:
     """Open an existing regular file for reading while the block runs.
 
-    Raises
-    ------
-    FileError
-        If there is no such file, or it is a directory, a pipe or a device, or not readable; also
-        if the operating system fails to read it in the block.
+    A FileError is raised for a missing file, a directory, a pipe or a device, and for every failure
+    of the operating system in the block.
     """
     name = os.fspath(path)
     with file_access(path):
         try:
-            # Asked before opening, because opening a pipe that nobody writes to waits for ever.
+            # Checked before opening, because opening a pipe without a writer blocks forever.
             mode = os.stat(name).st_mode
         except ValueError as error:  # a NUL character in the path
             raise FileError(f"{name}: cannot be opened ({error}); check the path.") from error
@@ -45,13 +42,7 @@ def open_regular(path: str | os.PathLike[str]) -> Iterator[BufferedReader]:
 
 
 def check_size(path: str | os.PathLike[str], width: int, height: int) -> None:
-    """Refuse pictures without pixels and pictures beyond `MAX_PIXELS`.
-
-    Raises
-    ------
-    FileError
-        If the announced size is not acceptable.
-    """
+    """Raise a FileError for an announced size without pixels, or of more than `MAX_PIXELS`."""
     name = os.fspath(path)
     if width <= 0 or height <= 0:
         raise FileError(
@@ -61,20 +52,14 @@ def check_size(path: str | os.PathLike[str], width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
         raise FileError(
             f"{name}: its header announces {width} × {height} pixels, more than the "
-            f"{MAX_PIXELS} that Hamflow reads; use a smaller picture."
+            f"{MAX_PIXELS} that Hamflow reads; use a smaller image."
         )
 
 
 def check_length(
     path: str | os.PathLike[str], width: int, height: int, expected: int, size: int
 ) -> None:
-    """Refuse files that are shorter or longer than their pixels take.
-
-    Raises
-    ------
-    FileError
-        If `size` is not the number of bytes that is expected.
-    """
+    """Raise a FileError if a file of `size` bytes does not have the `expected` number of them."""
     if size != expected:
         trouble = "truncated" if size < expected else "too long"
         raise FileError(
@@ -84,12 +69,9 @@ def check_length(
 
 
 def by_suffix(path: str | os.PathLike[str], known: Mapping[str, T], what: str) -> T:
-    """Return what a table has for the suffix of a file's name; upper case counts as well.
+    """Return the entry of a table for the suffix of a file's name, also in upper case.
 
-    Raises
-    ------
-    FileError
-        If it has nothing for it; `what` is what the message calls such files.
+    If there is none, the FileError calls such files `what`.
     """
     suffix = PurePath(path).suffix
     if suffix.lower() not in known:
@@ -101,7 +83,7 @@ def by_suffix(path: str | os.PathLike[str], known: Mapping[str, T], what: str) -
 
 
 def require(path: str | os.PathLike[str], package: str, extra: str) -> Any:
-    """Return a package that a kind of files needs, or raise a FileError that says how to get it."""
+    """Import a package that such a file needs, or raise a FileError that says how to get it."""
     try:
         return importlib.import_module(package)
     except ImportError:
@@ -112,5 +94,5 @@ def require(path: str | os.PathLike[str], package: str, extra: str) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """Return what another library's exception says, to be put into one sentence."""
+    """Return the first line of an exception of another library, to be quoted in a message."""
     return next(iter(str(error).splitlines()), type(error).__name__)

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
+from hamflow.io._flow_format import UNKNOWN, FlowFormat, known_vectors, vectors_to_write
 from hamflow.io._reading import check_length, check_size, open_regular
-from hamflow.io._vectors import UNKNOWN, known_vectors, vectors_to_write
 
 _MAGIC = b"PIEH"  # the float32 202021.25
 _HEADER = struct.Struct("<4sii")
@@ -53,3 +53,6 @@ def write_flo(path: str | os.PathLike[str], flow: ArrayLike) -> None:
     with atomic_write(path) as file:
         file.write(_HEADER.pack(_MAGIC, width, height))
         file.write(data.data)
+
+
+FLO = FlowFormat(read_flo, write_flo)

@@ -1,9 +1,9 @@
 """Spring's ``.flo5`` files: HDF5 with a dataset ``flow``, H×W×2, NaN where unknown.
 
-They need the package h5py, of the extra ``flo5``. HDF5 can do far more than hold an array: point
-to other files, load plug-ins, expand a few bytes to gigabytes. Here it may not: the reader refuses
-links, external and virtual storage, filters other than those that every HDF5 library brings, and
-sizes that what is stored cannot amount to, all before it allocates the array.
+They need the package h5py, of the extra ``flo5``. HDF5 files can do far more than hold an array:
+point to other files, load plug-ins, expand a few bytes to gigabytes. Before the reader allocates
+the array, it refuses links, external and virtual storage, filters that do not belong to every HDF5
+library, and sizes that cannot come from the stored bytes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
+from hamflow.io._flow_format import FlowFormat, known_vectors, vectors_to_write
 from hamflow.io._reading import check_size, open_regular, reason, require
-from hamflow.io._vectors import known_vectors, vectors_to_write
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _DATASET = "flow"
 _FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32"}  # by their numbers in HDF5
-_DEFLATE_RATIO = 1032  # what deflate can reach at best
+_DEFLATE_RATIO = 1032  # the strongest compression that deflate can reach
 _LEVEL = 5  # of the compression, as in Spring's files
 _SMALL = 2**24  # bytes that a chunk may take, whatever the dataset takes
 
@@ -41,14 +41,14 @@ def read_flo5(path: str | os.PathLike[str]) -> NDArray[np.float32]:
                     f"{name}: is not a .flo5 file, because it does not start like HDF5; check the "
                     "format."
                 )
-            # By its name, not as the open file: HDF5 reads that many times faster.
+            # By its name, not as the open file, which HDF5 reads many times more slowly.
             with h5py.File(name, "r") as container:
                 dataset = _find_dataset(name, container, h5py)
                 _check_dataset(name, dataset, size, h5py)
                 raw = dataset[()]
         except (FileError, MemoryError):
             raise
-        # h5py meets damage with exceptions of many unrelated kinds.
+        # h5py raises exceptions of many unrelated kinds for damaged files.
         except Exception as error:
             raise FileError(
                 f"{name}: cannot be decoded ({reason(error)}); the file is damaged, get it again."
@@ -62,16 +62,16 @@ def require_h5py(path: str | os.PathLike[str]) -> Any:
 
 
 def _find_dataset(name: str, container: Any, h5py: Any) -> Any:
-    # The link itself is looked at before it is followed: it could lead to another file.
+    # The link is checked before it is followed, because it could lead to another file.
     link = container.get(_DATASET, getlink=True) if _DATASET in container.keys() else None  # noqa: SIM118
     if not isinstance(link, h5py.HardLink):
         raise FileError(
             f"{name}: holds {'no' if link is None else 'only a link as'} dataset flow; write the "
-            "flow into the file itself, by this name."
+            "flow into the file itself, under this name."
         )
     dataset = container[_DATASET]
     if not isinstance(dataset, h5py.Dataset):
-        raise FileError(f"{name}: its flow is no dataset; write the flow as one.")
+        raise FileError(f"{name}: flow is not an HDF5 dataset; write it as one.")
     return dataset
 
 
@@ -97,7 +97,7 @@ def _check_dataset(name: str, dataset: Any, file_size: int, h5py: Any) -> None:
     filters = {storage.get_filter(number)[0] for number in range(storage.get_nfilters())}
     if not filters <= set(_FILTERS):
         raise FileError(
-            f"{name}: is compressed by something other than gzip; write it anew with gzip."
+            f"{name}: is compressed by another filter than gzip; write it again with gzip."
         )
     if not _is_complete(dataset, file_size):
         raise FileError(
@@ -107,7 +107,7 @@ def _check_dataset(name: str, dataset: Any, file_size: int, h5py: Any) -> None:
 
 
 def _is_complete(dataset: Any, file_size: int) -> bool:
-    """Tell whether what is stored can be the whole dataset, and no more than the file."""
+    """Return whether the stored bytes can be the whole dataset, and fit into the file."""
     stored, wanted = int(dataset.id.get_storage_size()), int(dataset.nbytes)
     if stored > file_size:
         return False
@@ -130,3 +130,6 @@ def write_flo5(path: str | os.PathLike[str], flow: ArrayLike) -> None:
         container.create_dataset(_DATASET, data=data, compression="gzip", compression_opts=_LEVEL)
     with atomic_write(path) as file:
         file.write(encoded.getbuffer())
+
+
+FLO5 = FlowFormat(read_flo5, write_flo5, require_h5py)

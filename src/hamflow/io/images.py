@@ -21,7 +21,7 @@ from hamflow.io._reading import MAX_PIXELS, by_suffix, check_size, open_regular
 
 _Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
-# Named one by one: some of Pillow's other readers start programs or fetch more files.
+# Listed one by one: some of Pillow's other readers start programs or open more files.
 _READABLE = ("BMP", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 _WRITABLE = {
     ".bmp": "BMP",
@@ -33,7 +33,7 @@ _WRITABLE = {
     ".webp": "WEBP",
 }
 _EXIF_ORIENTATION = 0x0112
-# How to turn the stored picture upright, by the value of the EXIF tag.
+# How to turn the stored image upright, by the value of the EXIF tag.
 _UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
     1: lambda a: a,
     2: lambda a: a[:, ::-1],
@@ -50,7 +50,7 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
     """Read an image as RGB.
 
     Gray is repeated in all three channels, palettes are resolved, alpha is dropped, and the
-    picture is turned as its EXIF orientation says. PNG files with 16 bits per channel and gray
+    image is rotated as its EXIF orientation says. PNG files with 16 bits per channel and gray
     images of 16 bits in any format keep them; 16-bit color in other formats is reduced to 8.
 
     Parameters
@@ -89,14 +89,14 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
         except Image.DecompressionBombError as error:
             raise FileError(
                 f"{name}: its header announces more than the {MAX_PIXELS} pixels that Hamflow "
-                f"reads; use a smaller picture."
+                "reads; use a smaller image."
             ) from error
         except UnidentifiedImageError as error:
             raise FileError(
                 f"{name}: is not an image that Hamflow reads; convert it to one of: "
                 f"{', '.join(_READABLE)}."
             ) from error
-        # Pillow's decoders meet damage with exceptions of many unrelated kinds.
+        # Pillow raises exceptions of many unrelated kinds for damaged files.
         except Exception as error:
             raise FileError(
                 f"{name}: cannot be decoded ({error}); the image is damaged, get it again."
@@ -107,7 +107,7 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
 
 @contextmanager
 def _without_bomb_warning() -> Iterator[None]:
-    """Silence Pillow's warning of large pictures: `check_size` has a limit of its own."""
+    """Silence Pillow's warning about large images: `check_size` has a limit of its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         yield
@@ -134,7 +134,7 @@ def _parse_exif(block: bytes) -> Image.Exif:
 
 
 def _orientation(exif: Callable[[], Image.Exif]) -> int:
-    # Metadata that cannot be parsed is no reason to refuse the picture.
+    # Metadata that cannot be parsed is no reason to refuse the image.
     try:
         return int(exif().get(_EXIF_ORIENTATION, 1))
     except Exception:
@@ -167,14 +167,14 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike) -> None:
     encoded = io.BytesIO()
     try:
         Image.fromarray(np.ascontiguousarray(array)).save(encoded, kind, quality=95)
-    except (OSError, ValueError) as error:  # for example a side longer than the format permits
+    except (OSError, ValueError) as error:  # such as a side longer than the format permits
         raise FileError(f"{name}: cannot be encoded ({error}); use another format.") from error
     with atomic_write(path) as file:
         file.write(encoded.getbuffer())
 
 
 def check_image_path(path: str | os.PathLike[str]) -> None:
-    """Raise at once what `write_image` would say about this path after the work."""
+    """Raise at once the FileError that `write_image` would raise for this path."""
     _format_of(path)
     check_writable(path)
 

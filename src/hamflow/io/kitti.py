@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from hamflow._check import as_flow
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write
+from hamflow.io._flow_format import FlowFormat
 from hamflow.io._png16 import is_png16, read_png16, write_png16
 from hamflow.io._reading import MAX_PIXELS, open_regular
 
@@ -42,16 +43,13 @@ def read_kitti_flow(path: str | os.PathLike[str]) -> NDArray[np.float32]:
 
 def _not_kitti(name: str) -> FileError:
     return FileError(
-        f"{name}: is not a 16-bit RGB PNG file, so it is no flow in KITTI's encoding; "
-        f"a picture of a flow cannot be read back."
+        f"{name}: is not a 16-bit RGB PNG file, so it is no flow in KITTI's encoding; give a flow "
+        "file, because the colors of a flow cannot be read back."
     )
 
 
 def write_kitti_flow(path: str | os.PathLike[str], flow: ArrayLike) -> None:
-    """Write a PNG file in KITTI's encoding as `hamflow.write_flow` does.
-
-    The components are rounded to 1/64 pixel and must be in -512 to 511.98 pixels.
-    """
+    """Write a PNG file in KITTI's encoding, rounded to 1/64 pixel; see `hamflow.write_flow`."""
     vectors = as_flow(flow)
     if vectors.shape[0] * vectors.shape[1] > MAX_PIXELS:
         raise InputError(f"flow has more than the {MAX_PIXELS} pixels that Hamflow reads.")
@@ -72,17 +70,9 @@ def write_kitti_flow(path: str | os.PathLike[str], flow: ArrayLike) -> None:
 
 
 def outside_kitti_range(flow: ArrayLike) -> NDArray[np.bool_]:
-    """Tell which pixels `write_kitti_flow` refuses.
+    """Return which pixels, (H, W), `write_kitti_flow` refuses: beyond -512 to 511.98 pixels.
 
-    Parameters
-    ----------
-    flow : (H, W, 2) array_like
-        u and v.
-
-    Returns
-    -------
-    outside : (H, W) bool
-        Where a component is not in -512 to 511.98 pixels; unknown pixels are not outside.
+    Unknown pixels are not among them.
     """
     vectors = as_flow(flow)
     known = ~np.isnan(vectors).any(axis=2, keepdims=True)
@@ -96,3 +86,6 @@ def _steps(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 def _outside(steps: NDArray[np.float64]) -> NDArray[np.bool_]:
     return (steps < 0) | (steps > _LARGEST)
+
+
+KITTI = FlowFormat(read_kitti_flow, write_kitti_flow)

@@ -1,7 +1,7 @@
 """Flow in NumPy's files: ``.npy``, and ``.npz`` with an array called ``flow``.
 
 An H×W×2 array of float16, float32 or float64; unknown pixels are NaN (or, as in a ``.flo`` file,
-beyond 1e9). Nothing is ever unpickled, and nothing is allocated before the sizes fit.
+beyond 1e9). Nothing is ever unpickled, and nothing is allocated before the sizes are checked.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
+from hamflow.io._flow_format import FlowFormat, known_vectors, vectors_to_write
 from hamflow.io._reading import check_length, check_size, open_regular, reason
-from hamflow.io._vectors import known_vectors, vectors_to_write
 
 _LONGEST_HEADER = 4096  # NumPy writes 118 bytes for a flow
 _PREAMBLE = 12  # bytes before the header at most: magic, version, length
@@ -26,7 +26,7 @@ _PREAMBLE = 12  # bytes before the header at most: magic, version, length
 _MEMBER = "flow.npy"
 _ZIP_START, _ZIP_END = b"PK\x03\x04", b"PK\x05\x06"
 _ZIP_END_SIZE = 22
-_DEFLATE_RATIO = 1032  # what deflate can reach at best
+_DEFLATE_RATIO = 1032  # the strongest compression that deflate can reach
 _BLOCK = 2**20
 
 
@@ -46,13 +46,13 @@ def read_npz(path: str | os.PathLike[str]) -> NDArray[np.float32]:
                 entry = _find_member(name, archive, size)
                 with archive.open(entry) as member:
                     flow = _read_array(name, member, entry.file_size)
-                    # At its end the checksum is compared.
+                    # Reading the end compares the checksum.
                     if member.read(1):
                         raise FileError(f"{name}: is longer than it says; get it again.")
                     return flow
         except (FileError, MemoryError):
             raise
-        # Damaged archives raise exceptions of many unrelated kinds.
+        # zipfile raises exceptions of many unrelated kinds for damaged archives.
         except Exception as error:
             raise FileError(
                 f"{name}: cannot be decoded ({reason(error)}); the file is damaged, get it again."
@@ -89,17 +89,19 @@ def _find_member(name: str, archive: zipfile.ZipFile, size: int) -> zipfile.ZipI
     entry = entries[0]
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise FileError(
-            f"{name}: is compressed in a way that NumPy does not use; save it anew with NumPy."
+            f"{name}: is compressed in a way that NumPy does not use; save it again with NumPy."
         )
-    # Before anything is allocated: so much cannot come out of what is there.
+    # Checked before anything is allocated.
     if entry.compress_size > size or entry.file_size > _DEFLATE_RATIO * entry.compress_size:
-        raise FileError(f"{name}: announces more than it can hold; the file is damaged.")
+        raise FileError(
+            f"{name}: announces more than it can hold; the file is damaged, get it again."
+        )
     return entry
 
 
 def _read_array(name: str, file: IO[bytes], size: int) -> NDArray[np.float32]:
     """Read a flow from an array of `size` bytes, header included."""
-    # A header that lies about its length allocates nothing: no more than this is parsed.
+    # No more than this is parsed, so a header with a wrong length allocates nothing.
     start = io.BytesIO(file.read(_PREAMBLE + _LONGEST_HEADER))
     shape, fortran_order, dtype = _read_header(name, start)
     if dtype.hasobject:
@@ -122,7 +124,7 @@ def _read_array(name: str, file: IO[bytes], size: int) -> NDArray[np.float32]:
     check_length(name, width, height, start.tell() + 2 * height * width * dtype.itemsize, size)
 
     array = np.empty(shape[::-1] if fortran_order else shape, dtype)
-    # Block by block: what is unpacked must not be in memory twice.
+    # Block by block, so that the unpacked numbers are not in memory twice.
     rest, block = array.reshape(-1).view(np.uint8).data, start.read()
     while rest:
         rest[: len(block)] = block
@@ -138,7 +140,7 @@ def _read_header(name: str, file: io.BytesIO) -> tuple[tuple[int, ...], bool, np
     magic = file.read(npy_format.MAGIC_LEN)
     if not magic.startswith(npy_format.MAGIC_PREFIX):
         raise FileError(
-            f"{name}: holds no array of NumPy, because that starts with \\x93NUMPY; check the "
+            f"{name}: is not a NumPy array, because it does not start with \\x93NUMPY; check the "
             "format."
         )
     # Version 3 differs from 2 in the names of fields only, and a flow has none.
@@ -150,15 +152,15 @@ def _read_header(name: str, file: io.BytesIO) -> tuple[tuple[int, ...], bool, np
     if read is None:
         raise FileError(
             f"{name}: is truncated or in a version of the format that Hamflow does not know; save "
-            "it anew with numpy.save."
+            "it again with numpy.save."
         )
     try:
         shape, fortran_order, dtype = read(file, max_header_size=_LONGEST_HEADER)
-    # Headers that are no literals of Python raise exceptions of many unrelated kinds.
+    # NumPy raises exceptions of many unrelated kinds for damaged headers.
     except Exception as error:
         raise FileError(
             f"{name}: its header is truncated, longer than {_LONGEST_HEADER} bytes or does not "
-            "describe an array; save the flow anew with numpy.save."
+            "describe an array; save the flow again with numpy.save."
         ) from error
     return shape, fortran_order, dtype
 
@@ -175,3 +177,7 @@ def write_npz(path: str | os.PathLike[str], flow: ArrayLike) -> None:
     data = vectors_to_write(flow, ".npz", np.nan)
     with atomic_write(path) as file:
         np.savez_compressed(file, flow=data)
+
+
+NPY = FlowFormat(read_npy, write_npy)
+NPZ = FlowFormat(read_npz, write_npz)

@@ -27,7 +27,7 @@ __all__ = ["FrameImage", "FrameReader", "Frames", "VideoWriter", "open_frames"]
 _Path = str | os.PathLike[str]
 
 _X264_OR_MPEG4 = ("libx264", "mpeg4")
-# Container and encoders, the best first, by the suffix.
+# Container and encoders (the best first) of each suffix.
 _WRITABLE = {
     ".mp4": ("mp4", _X264_OR_MPEG4),
     ".mkv": ("matroska", _X264_OR_MPEG4),
@@ -35,7 +35,7 @@ _WRITABLE = {
     ".webm": ("webm", ("libvpx-vp9", "libvpx")),
 }
 VIDEO_SUFFIXES = tuple(_WRITABLE)
-"""What the name of a video to be written may end in; upper case counts as well."""
+"""The suffixes of videos that can be written, which may also be in upper case."""
 # Nearly without visible loss.
 _QUALITY = {
     "libx264": {"crf": "16"},
@@ -43,8 +43,8 @@ _QUALITY = {
     "libvpx-vp9": {"crf": "20", "b": "0", "deadline": "good", "cpu-used": "4"},
     "libvpx": {"crf": "8", "b": "20M", "deadline": "good", "cpu-used": "4"},
 }
-_BT601 = 6  # the color matrix that FFmpeg converts RGB with, as its number in the files
-_MOST_TICKS = 65535  # per second, in MPEG-4
+_BT601 = 6  # FFmpeg's number of the color matrix by which it converts RGB
+_MAX_TICKS = 65535  # per second, in MPEG-4
 
 
 def open_frames(path: _Path) -> Frames:
@@ -55,21 +55,22 @@ def open_frames(path: _Path) -> Frames:
     path : str or os.PathLike
         A video file in any of the usual formats (needs the extra ``video``), or a folder: its
         images in the natural order of their names, frame2 before frame10. Hidden files, other
-        files and folders below it are left alone.
+        files and folders in it are ignored.
 
     Returns
     -------
     frames : Frames
-        With `name`, `count`, `fps`; iteration gives (index, name, image) and holds no frame. The
-        frames of a folder are called as their files are, without the suffix, those of a video
-        ``frame_0001`` and so on. Videos of more than 8 bits give uint16, others uint8, and they
-        are turned upright as their metadata say (by quarters; mirroring is not honored).
+        With `name`, `count`, `fps`; iteration gives (index, name, image) and keeps no frame. The
+        frames of a folder are named after their files, without the suffix; those of a video are
+        called ``frame_0001`` and so on. Videos of more than 8 bits give uint16, others uint8. The
+        rotation in their metadata is applied in steps of 90 degrees; mirroring is ignored.
 
     Raises
     ------
     FileError
-        If there is no such file, it is no video, or the folder has no images or two of one name.
-        Damage is found on the way; see `FrameReader`. A video that breaks off may end early.
+        If the file does not exist or is not a video, or the folder has no images or two frames of
+        the same name. Damaged frames are found during iteration; see `FrameReader`. A truncated
+        video may end early.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def open_frames(path: _Path) -> Frames:
 
 
 class VideoWriter:
-    """Writes pictures to a video file, which is there when it is complete, and not before.
+    """Writes images to a video file, which appears only when it is complete.
 
     Parameters
     ----------
@@ -94,14 +95,14 @@ class VideoWriter:
         Ends in ``.mp4`` or ``.mkv`` (H.264, or MPEG-4 if this FFmpeg cannot encode H.264),
         ``.avi`` (MPEG-4) or ``.webm`` (VP9). An existing file is replaced.
     fps : float or Fraction
-        Pictures per second.
+        Images per second.
 
     Raises
     ------
     FileError
-        If the suffix is another, the package av is missing, or the file cannot be written.
+        If the suffix is unknown, the package av is missing, or the file cannot be written.
     InputError
-        If `fps` is not a positive number, the pictures differ in size, or there is none.
+        If `fps` is out of range, the images differ in size, or there is none.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class VideoWriter:
             raise InputError(f"fps must be a number from 0.001 to 1000, but is {fps}.")
         self._path = path
         rate = Fraction(fps)
-        self._rate = rate.limit_denominator(max(1, _MOST_TICKS // math.ceil(rate)))
+        self._rate = rate.limit_denominator(max(1, _MAX_TICKS // math.ceil(rate)))
         self._av = require_av(path)
         self._stack = ExitStack()
         self._container: Any = None
@@ -133,16 +134,16 @@ class VideoWriter:
         self._stack.push(self._finish)
         return self
 
-    def add(self, picture: ArrayLike) -> None:
-        """Append a picture, (H, W, 3) of uint8; odd sides are made even by repeating the edge."""
-        pixels = as_image(picture)
+    def add(self, image: ArrayLike) -> None:
+        """Append an image, (H, W, 3) of uint8; odd sides are made even by repeating the edge."""
+        pixels = as_image(image)
         if pixels.dtype != np.uint8 or pixels.ndim != 3:
-            raise InputError("A picture of a video must be RGB of type uint8.")
+            raise InputError("The images of a video must be RGB of type uint8.")
         if self._shape is None:
             self._shape = pixels.shape
         if pixels.shape != self._shape:
             raise InputError(
-                f"The pictures of a video must have one size, but {os.fspath(self._path)} has "
+                f"The images of a video must have one size, but {os.fspath(self._path)} has "
                 f"{self._shape[1]}×{self._shape[0]} and then {pixels.shape[1]}×{pixels.shape[0]} "
                 "(width × height)."
             )
@@ -166,7 +167,7 @@ class VideoWriter:
 
     def _refused(self, error: Exception) -> Exception:
         if isinstance(error, OSError):
-            # As the failed write that it is; `atomic_write` finds the words.
+            # `atomic_write` turns it into a FileError.
             return OSError(error.errno, error.strerror)
         return FileError(
             f"{os.fspath(self._path)}: cannot be encoded ({av_reason(error)}); use another format "
@@ -185,7 +186,7 @@ class VideoWriter:
                     self._container.close()
             return
         if self._container is None:
-            raise InputError(f"There are no pictures to be written to {os.fspath(self._path)}.")
+            raise InputError(f"There are no images to write to {os.fspath(self._path)}.")
         try:
             self._container.mux(self._stream.encode(None))
             self._container.close()
@@ -197,7 +198,7 @@ class VideoWriter:
 
 
 def check_video_path(path: _Path) -> None:
-    """Raise at once what `VideoWriter` would say about this path after the work."""
+    """Raise at once the FileError that `VideoWriter` would raise for this path."""
     _format_of(path)
     check_writable(path)
 
@@ -207,7 +208,7 @@ def _format_of(path: _Path) -> tuple[str, str]:
     container, codecs = by_suffix(path, _WRITABLE, "a video file")
     av = require_av(path)
     for codec in codecs:
-        with suppress(ValueError):  # an unknown one
+        with suppress(ValueError):  # this FFmpeg does not have it
             av.codec.Codec(codec, "w")
             return container, codec
     raise FileError(

@@ -1,1 +1,1 @@
-"""Learning of descriptors, end to end through the min-projection; only this needs torch."""
+"""Training of descriptors, end to end through the min-projection. Only this package needs torch."""

@@ -1,4 +1,4 @@
-"""Faster allocation: how the C library handles the memory of a training step."""
+"""Faster allocation of the memory of a training step."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _NEVER = 2**31 - 1
 
 
 def keep_freed_memory() -> bool:
-    """Keep large blocks that are freed instead of giving them back; return whether it worked.
+    """Let the C library keep freed memory for the next allocation; return whether this worked.
 
-    Every step allocates the same large blocks again. If they are given back in between, each of
-    their pages costs a page fault; these took a fifth of the time of a step. The setting holds for
-    the rest of the process, and only glibc has it.
+    Every step allocates the same large blocks again. If they are returned to the operating system
+    in between, page faults take a fifth of the time of a step. The setting holds for the rest of
+    the process, and only glibc has it.
     """
     if sys.platform != "linux":
         return False
@@ -22,5 +22,5 @@ def keep_freed_memory() -> bool:
         set_option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    # A block below the first threshold comes from the heap; one above the second goes back.
+    # Smaller blocks than the first threshold come from the heap, which never shrinks then.
     return bool(set_option(_MMAP_THRESHOLD, 2**30) and set_option(_TRIM_THRESHOLD, _NEVER))

@@ -15,7 +15,7 @@ _Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Sample:
-    """A training pair: images (H, W, 3) in 0..1, flow (H, W, 2), and the occluded pixels."""
+    """A training pair: images (H, W, 3) from 0 to 1, flow (H, W, 2), and the occluded pixels."""
 
     image0: _Floats
     image1: _Floats
@@ -51,21 +51,21 @@ def augment(
 
 
 def _rescaled(sample: Sample, factor: float, crop: tuple[int, int] | None) -> Sample:
-    """Resample at `factor` times the size, but not below that of the crop."""
+    """Resample at `factor` times the size, but not smaller than the crop."""
     height, width = sample.flow.shape[:2]
     if crop is not None:
         factor = max(factor, min(1.0, max(crop[0] / height, crop[1] / width)))
     rows, columns = max(1, round(height * factor)), max(1, round(width * factor))
     y = (np.arange(rows, dtype=np.float32) + 0.5) * (height / rows) - 0.5
     x = (np.arange(columns, dtype=np.float32) + 0.5) * (width / columns) - 0.5
-    # The flow of the nearest pixel: a mean across a motion boundary would belong to neither side.
+    # The flow of the nearest pixel: a mean across a motion boundary would be wrong on both sides.
     near_y = np.clip(np.rint(y), 0, height - 1).astype(np.intp)
     near_x = np.clip(np.rint(x), 0, width - 1).astype(np.intp)
     near = np.ix_(near_y, near_x)
     scales = np.array([columns / width, rows / height], np.float32)
 
     def resampled(image: _Floats) -> _Floats:
-        # Blurred before it is reduced, against aliasing.
+        # Blurred before downsampling, against aliasing.
         source = _blurred(image, 0.5 * (1 / factor - 1) + 0.3) if factor < 1 else image
         return _bilinear(_bilinear(source, y, 0), x, 1)
 
@@ -111,7 +111,7 @@ def _mirrored(sample: Sample, rng: np.random.Generator) -> Sample:
 
 
 def _relit(images: list[_Floats], strength: float, rng: np.random.Generator) -> list[_Floats]:
-    """Change contrast, brightness, colors and gamma, a part of it in both images alike."""
+    """Change contrast, brightness, colors and gamma, partly the same in both images."""
     common = rng.normal(size=6)
     changed = []
     for image in images:

@@ -1,4 +1,4 @@
-"""The whole state of a run in one safetensors file: weights, the optimizer's, and the step."""
+"""The state of a run in one safetensors file: weights, optimizer, and progress."""
 
 from __future__ import annotations
 
@@ -22,19 +22,7 @@ _FORMAT = "hamflow-checkpoint"
 
 @dataclass
 class Progress:
-    """How far a run has come.
-
-    Attributes
-    ----------
-    step : int
-        Steps taken.
-    seconds : float
-        Time spent.
-    best : float
-        The smallest error at a validation so far.
-    best_step : int
-        When that was.
-    """
+    """Steps and seconds so far, the smallest validation error, and the step where it was found."""
 
     step: int = 0
     seconds: float = 0.0
@@ -49,7 +37,7 @@ def save_checkpoint(
     network: DescriptorNetwork,
     optimizer: torch.optim.Adam,
 ) -> None:
-    """Write the state, whole or not at all."""
+    """Write the state atomically."""
     tensors: dict[str, torch.Tensor] = {}
     for name, parameter in network.named_parameters():
         tensors[f"weights.{name}"] = parameter.detach()
@@ -68,17 +56,11 @@ def save_checkpoint(
 
 
 def read_progress(path: Path) -> tuple[TrainConfig, Progress]:
-    """Return whose checkpoint a file is and how far it had come, without reading the weights.
-
-    Raises
-    ------
-    FileError
-        If there is no such file or it is not a checkpoint.
-    """
+    """Return the settings and the progress in a checkpoint, without reading the weights."""
     with _opened(path) as file:
         metadata: dict[str, str] = file.metadata() or {}
     if metadata.get("format") != _FORMAT:
-        raise FileError(f"{path}: is not a checkpoint of a training run; start a new one.")
+        raise FileError(f"{path}: is not a checkpoint of a training run; start a new run.")
     try:
         config = config_of(json.loads(metadata["config"]))
         progress = Progress(**json.loads(metadata["progress"]))
@@ -91,7 +73,7 @@ def read_progress(path: Path) -> tuple[TrainConfig, Progress]:
 
 
 def load_checkpoint(path: Path, network: DescriptorNetwork, optimizer: torch.optim.Adam) -> None:
-    """Take weights and the optimizer's state from a checkpoint; shapes are checked first."""
+    """Restore the weights and the state of the optimizer from a checkpoint."""
     with _opened(path) as file:
         present = set(file.keys())
         for name, parameter in network.named_parameters():
@@ -102,7 +84,7 @@ def load_checkpoint(path: Path, network: DescriptorNetwork, optimizer: torch.opt
                 expected[f"step.{name}"] = torch.Size()
             for key, shape in expected.items():
                 if key not in present or not _fits(file.get_slice(key), shape):
-                    raise FileError(f"{path}: has no fitting {key}; start a new run.")
+                    raise FileError(f"{path}: has no {key} of the right shape; start a new run.")
             with torch.no_grad():
                 parameter.copy_(file.get_tensor(f"weights.{name}"))
             if stepped:
@@ -122,4 +104,4 @@ def _opened(path: Path) -> Any:
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
-        raise FileError(f"{path}: is not a safetensors file ({error}).") from error
+        raise FileError(f"{path}: is not a safetensors file ({error}); start a new run.") from error

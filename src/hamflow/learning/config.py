@@ -1,4 +1,4 @@
-"""All settings of a training run, as a TOML file or the flags of the command give them."""
+"""The settings of a training run, which a TOML file or the flags of the command give."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ import tyro
 
 from hamflow._check import check_range
 from hamflow._tables import build, config_of_file
-from hamflow.datasets import registry
+from hamflow.datasets.registry import DATASETS, DatasetName
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.errors import InputError
 
 Scheme = Literal["ff", "fq", "qq"]
-"""Which of the two minimizations of a min-projection see floats, and which see bits."""
+"""Whether the outer and the inner minimization of a min-projection use floats or bits."""
 Target = Literal["one", "spread"]
-DatasetName = registry.DatasetName
 
 WORK = "training run"
-"""What the log of a run calls its work."""
+"""The name of the work in the log of a run."""
 
-_SEEDS = 2**31  # scenes to validate on have the seeds above
-_LARGEST = 1e9  # of numbers that need no limit but must be finite
+_SEEDS = 2**31  # scenes for validation have larger seeds
+_LARGEST = 1e9  # for numbers that must only be finite
 
 
 @dataclass(frozen=True)
@@ -39,14 +38,14 @@ class AugmentConfig:
     mirror : bool
         Mirror and transpose images and flow at random.
     rescale : float
-        Enlarge or reduce a pair by up to this factor, before it is cropped; 1 never does.
+        Upsample or downsample a pair by up to this factor before cropping; 1 for never.
     photometric : float
         Probability that brightness, contrast, gamma and colors of a pair change, differently in
         the two images.
     strength : float
         How strongly they change: the standard deviation of the logarithms.
     blur : float
-        Probability of each image to be blurred.
+        Probability that an image is blurred, for each of the two.
     max_blur : float
         Standard deviation of the widest blur, in pixels.
     noise : float
@@ -77,18 +76,18 @@ class DataConfig:
     ----------
     dataset : str
         synthetic renders scenes during training. All others are pairs on the disk: folder (your
-        own), or the training part of a public data set; see `hamflow.datasets.open_dataset`.
+        own), or the training split of a public data set; see `hamflow.datasets.open_dataset`.
     root : Path or None
-        Synthetic: a folder of photographs, or none for drawn textures. Folder: the tree of
-        <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png. Else: the folder of
-        the data set, laid out as it is published.
+        Synthetic: a folder of photographs, or none for procedural textures. Folder: a tree of
+        <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png. Otherwise: the folder
+        of the data set, laid out as it is published.
     subset : float
         Share of the pairs on the disk to train on, evenly sampled; the paper uses 0.2.
     reduce : int
-        Reduce pairs on the disk by this whole factor before anything else.
+        Downsample pairs on the disk by this whole factor before anything else.
     crop : (int, int) or None
-        Height and width of the part that is cut from a pair on the disk; None ("none" in a file)
-        for whole images.
+        Height and width of the random crop of a pair on the disk; None ("none" in a file) for
+        whole images.
     synthetic : SyntheticConfig
         How synthetic scenes are made.
     """
@@ -101,11 +100,11 @@ class DataConfig:
     synthetic: SyntheticConfig = field(default_factory=SyntheticConfig)
 
     def __post_init__(self) -> None:
-        if self.dataset not in get_args(DatasetName):
-            names = ", ".join(sorted(get_args(DatasetName)))
+        if self.dataset not in DATASETS:
+            names = ", ".join(DATASETS)
             raise InputError(f"dataset must be one of {names}, not {self.dataset!r}.")
         if self.dataset != "synthetic" and self.root is None:
-            raise InputError(f"The dataset {self.dataset} needs its root.")
+            raise InputError(f"The data set {self.dataset} needs its root; give its folder.")
         check_range(self, "subset", 0, 1, above=True)
         check_range(self, "reduce", 1, 16, whole=True)
         if self.crop is not None and (len(self.crop) != 2 or min(self.crop) < 16):
@@ -131,15 +130,15 @@ class TrainConfig:
         Share of the steps, at the beginning, in which FQ and QQ use the true flow in place of the
         inner minimizer.
     target : "one" or "spread"
-        The target distribution: the true label alone, or spread over its neighbors, too.
+        The target distribution: only the true label, or its neighbors, too.
     temperature : float
         Costs are divided by this before the softmax (eq. 5 of the paper has 1).
     outside : float
-        Cost of a target outside of the image.
+        Cost of a displacement to a place outside of the image.
     balance : float
-        Weight of the term that keeps bits from becoming constant.
+        Weight of the loss that keeps bits from becoming constant.
     steps : int
-        How many steps to take.
+        The number of steps.
     batch : int
         Pairs per step, in each process.
     learning_rate : float
@@ -149,7 +148,7 @@ class TrainConfig:
     final_rate : float
         The learning rate of the last step, as a share of the highest; it falls like a cosine.
     clip : float
-        Largest norm of the gradient; a longer one is shortened to it.
+        Largest norm of the gradient; larger gradients are scaled down to it.
     seed : int
         Seed of the random numbers for weights and data.
     start : Path or None
@@ -159,10 +158,10 @@ class TrainConfig:
     augment : AugmentConfig
         How they are changed at random.
     validation : DataConfig or None
-        Pairs to validate on; None takes those of the data, or synthetic scenes with other seeds. It
-        can be given in a file only.
+        Pairs to validate on; None for those of `data`, or synthetic scenes with other seeds. It
+        can be given only in a file.
     validation_pairs : int
-        How many pairs to validate on; of those on the disk, evenly sampled ones.
+        How many pairs to validate on; pairs on the disk are evenly sampled.
     validate_every : int
         Steps between validations.
     checkpoint_minutes : float
@@ -225,25 +224,18 @@ class TrainConfig:
 
 
 def read_config(path: str | os.PathLike[str]) -> TrainConfig:
-    """Read the settings of a run from a TOML file; what is not given has its default.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, is not TOML, or has something unknown or wrong in it.
-    """
+    """Read the settings of a run from a TOML file; missing ones have their default."""
     return config_of_file(path, config_of)
 
 
 def config_of(values: Mapping[str, Any]) -> TrainConfig:
-    """Return the run that nested dictionaries describe, as `config_values` returns them."""
-    run = build(TrainConfig, values)
-    assert isinstance(run, TrainConfig)
-    return run
+    """Return the settings that `config_values` turned into nested dictionaries."""
+    config: TrainConfig = build(TrainConfig, values)
+    return config
 
 
 def config_values(config: TrainConfig) -> dict[str, Any]:
-    """Return a run as nested dictionaries of plain values."""
+    """Return the settings as nested dictionaries of plain values."""
     plain = _plain(dataclasses.asdict(config))
     assert isinstance(plain, dict)
     return plain

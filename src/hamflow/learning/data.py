@@ -1,4 +1,4 @@
-"""Pairs to train and to validate on: a number gives the same pair in every process."""
+"""Pairs for training and validation: a number gives the same pair in every process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hamflow.learning.augment import Sample, augment
 from hamflow.learning.config import AugmentConfig, DataConfig, TrainConfig
 
 _ENDLESS = 2**40
-_VALIDATION_SEED = 2**31  # far from any seed that a user would choose
+_VALIDATION_SEED = 2**31  # larger than the seeds that a user can choose
 
 
 class PairSource:
@@ -69,7 +69,7 @@ class TrainingPairs(Dataset[Sample]):
         if self._source.count == _ENDLESS:
             chosen = number
         else:
-            # Every pair once, in another order each time.
+            # Every pair once, then all again in another order.
             turn, place = divmod(number, self._source.count)
             order = np.random.default_rng([self._seed, 2, turn]).permutation(self._source.count)
             chosen = int(order[place])
@@ -79,13 +79,7 @@ class TrainingPairs(Dataset[Sample]):
 def training_batches(
     config: TrainConfig, first_step: int, rank: int = 0, processes: int = 1
 ) -> Iterator[list[Sample]]:
-    """Yield the batches of one process from `first_step` on, prepared ahead by the workers.
-
-    Raises
-    ------
-    HamflowError
-        If a pair cannot be read or rendered.
-    """
+    """Yield the batches of one process from `first_step` on, prepared in advance by the workers."""
     loader: DataLoader[Sample | HamflowError] = DataLoader(
         _Answers(TrainingPairs(config)),
         batch_size=config.batch,
@@ -123,7 +117,7 @@ class _Numbers(Sampler[int]):
 
 
 class _Answers(Dataset[Sample | HamflowError]):
-    """Pairs, or the error of reading one: raised in a worker, it would become a traceback."""
+    """Pairs, or the error of reading one: an error raised in a worker would lose its class."""
 
     def __init__(self, pairs: TrainingPairs) -> None:
         self._pairs = pairs
@@ -138,9 +132,9 @@ class _Answers(Dataset[Sample | HamflowError]):
 def _prepare_worker(_: int) -> None:
     """Make a worker live exactly as long as the training process.
 
-    Ctrl-C and SIGTERM reach the workers, too, but they must go on: the training process finishes
-    its step first, for which it may be waiting for a pair, and then ends them. If it is killed,
-    they have to notice by themselves: torch only watches their parent, which is the fork server,
+    Ctrl-C and SIGTERM reach the workers, too, but these must continue: the training process first
+    finishes its step, for which it may need another pair, and then ends them. If it is killed, the
+    workers must notice it themselves: torch watches only their parent, which is the fork server,
     and the fork server waits for them.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -156,7 +150,7 @@ def _end_with_parent() -> None:
 
 
 def validation_samples(config: TrainConfig) -> Iterator[Sample]:
-    """Yield the pairs to validate on, always the same."""
+    """Yield the pairs to validate on, which are always the same."""
     data = config.validation or config.data
     source = PairSource(data, config.seed + _VALIDATION_SEED)
     count = config.validation_pairs
@@ -171,9 +165,7 @@ def validation_samples(config: TrainConfig) -> Iterator[Sample]:
 def as_tensor(images: list[NDArray[np.float32]]) -> torch.Tensor:
     """Return images (H, W, 3) of one size as N×3×H×W."""
     if len({image.shape for image in images}) != 1:
-        raise InputError(
-            "The images of a batch differ in size; crop them to one size, or take a batch of 1."
-        )
+        raise InputError("The images of a batch differ in size; set data.crop, or set batch to 1.")
     return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
 
 
@@ -182,12 +174,12 @@ def _floats(image: NDArray[np.uint8] | NDArray[np.uint16]) -> NDArray[np.float32
 
 
 def _reduced(sample: Sample, factor: int) -> Sample:
-    """Average boxes of pixels; one is occluded if half of it is, and known if all of it is."""
+    """Average boxes of pixels; a box is occluded if half of it is, and known if all of it is."""
     if factor == 1:
         return sample
     rows, columns = (side // factor for side in sample.flow.shape[:2])
     if min(rows, columns) < 1:
-        raise InputError(f"Reduced by {factor}, nothing is left of a pair; set data.reduce lower.")
+        raise InputError(f"A pair has fewer than {factor} rows or columns; set data.reduce lower.")
 
     def boxes(array: NDArray[np.float32]) -> NDArray[np.float32]:
         cut = array[: rows * factor, : columns * factor]

@@ -1,4 +1,4 @@
-"""The steps of a run: as records, as TensorBoard events, and as a curve (CSV, picture)."""
+"""The log of the steps of a run: records, TensorBoard events, and a learning curve."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = _STEP + _VALIDATION
 
 
 class StepLog:
-    """Records every step of a run; a continued one repeats those after its checkpoint."""
+    """Records every step of a run; a continued run repeats those after its checkpoint."""
 
     def __init__(self, log: WorkLog, config: TrainConfig, step: int) -> None:
         self._log = log
@@ -46,7 +46,7 @@ class StepLog:
                 self._events.add_scalar(name.replace("val_", "validation/"), known, step.number)
 
     def save(self, last: int) -> None:
-        """Write the curve up to a step as a table, and as a picture if matplotlib is there."""
+        """Write the curve up to a step as a table, and as a picture if matplotlib is installed."""
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
@@ -64,28 +64,23 @@ class StepLog:
             pass
 
     def close(self) -> None:
-        """Finish the events."""
+        """Close the events."""
         if self._events is not None:
             self._events.close()
 
 
 def read_curve(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a learning curve.
-
-    Raises
-    ------
-    FileError
-        If the file is missing or is not a learning curve.
-    """
+    """Return the rows of a learning curve."""
     try:
         with file_access(path), open(path, newline="") as file:
             reader = csv.DictReader(file)
             rows = list(reader)
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: cannot be read ({error}).") from error
+        raise FileError(f"{path}: is not a learning curve ({error}); give a curve.csv.") from error
     if tuple(reader.fieldnames or ()) != COLUMNS:
         raise FileError(
-            f"{path}: is not a learning curve; its first line should be {','.join(COLUMNS)}."
+            f"{path}: is not a learning curve, whose first line is {','.join(COLUMNS)}; give a "
+            f"{CURVE}."
         )
     return rows
 
@@ -94,5 +89,5 @@ def _events(folder: Path, step: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415
     except ImportError:
-        return None  # TensorBoard is welcome, not needed
+        return None  # TensorBoard is optional
     return SummaryWriter(str(folder / "events"), purge_step=step + 1)

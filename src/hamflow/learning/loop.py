@@ -39,27 +39,27 @@ from hamflow.window import Window
 CHECKPOINT = "checkpoint.safetensors"
 BEST, LAST = "best.safetensors", "last.safetensors"
 _FIRST_IMAGES = 4  # on which the weights are initialized
-# What does not change the course of a run may differ when it is continued.
+# Settings that may differ when a run is continued, because its steps do not depend on them.
 _FREE = {"workers", "threads", "checkpoint_minutes", "validate_every", "validation_pairs"}
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a step did, for those who watch.
+    """A step of the training, for the log and the callback.
 
     Attributes
     ----------
     number : int
-        Steps taken, this one included.
+        The number of the step, from 1.
     loss, rate, norm : float
-        The batch's loss (that of all processes), the learning rate, and the norm of the gradient
-        before it was clipped.
+        The mean loss of the batch over all processes, the learning rate, and the norm of the
+        gradient before it was clipped.
     constant_bits : float
-        Share of the bits that are constant over the first image.
+        Share of the bits that are nearly constant over the first image.
     waited, seconds : float
         How long the step waited for its data, and how long it took in all.
     validation : Validation or None
-        If there was one after it.
+        The validation after the step, if there was one.
     """
 
     number: int
@@ -79,14 +79,14 @@ def train(
     overwrite: bool = False,
     callback: Callable[[Step], None] | None = None,
 ) -> Progress:
-    """Learn descriptors and leave all there is to know about it in a folder.
+    """Train descriptors and write the results to a folder.
 
     The folder gets the best weights so far (``best.safetensors``), the latest
     (``last.safetensors``), a checkpoint to continue from, a log of all steps (``run.jsonl``), and
     the learning curve as CSV, picture and TensorBoard events. A run that was interrupted is
     continued from its last checkpoint as if it had never stopped. Under ``torchrun`` every process
-    learns from its own share of the pairs, and the gradients are averaged; the first one writes the
-    folder, and all read it to continue.
+    learns from its own share of the pairs, and the gradients are averaged; the first process writes
+    the folder, and all read it to continue.
 
     Parameters
     ----------
@@ -95,20 +95,20 @@ def train(
     output : Path
         Its folder: new, empty, or with an interrupted run of the same settings.
     overwrite : bool
-        Begin anew: drop an earlier run in that folder.
+        Start again, and remove an earlier run in that folder.
     callback : callable, optional
         Called after each step.
 
     Returns
     -------
     Progress
-        How far it came: less than `config.steps` after a Ctrl-C or a SIGTERM.
+        The steps taken: less than `config.steps` after a Ctrl-C or a SIGTERM.
 
     Raises
     ------
     InputError, FileError
-        If the folder holds something else, or a run of other settings or of another number of
-        processes, or another process trains there, or a file cannot be used.
+        If the folder holds other files, or a run with other settings or another number of
+        processes, if another process trains there, or if a file cannot be read or written.
     """
     rank, processes = _place()
     opened = nullcontext() if rank else WorkLog.in_folder(output, WORK, overwrite=overwrite)
@@ -119,7 +119,7 @@ def train(
             for name in (CHECKPOINT, BEST, LAST, CURVE, PICTURE) if overwrite else ():
                 (output / name).unlink(missing_ok=True)
         checkpoint = output / CHECKPOINT
-        # Asked before any process can have taken a step.
+        # Checked before any process can have written one.
         found = None if overwrite or not checkpoint.exists() else checkpoint
         if processes > 1 and not dist.is_initialized():
             dist.init_process_group("gloo")
@@ -238,7 +238,7 @@ class _Run:
         return loss
 
     def _rate(self) -> float:
-        """Return the learning rate of the step to come: a ramp, then a cosine."""
+        """Return the learning rate of the next step: a ramp, then a cosine."""
         config, step = self.config, self.progress.step
         ramp = min(1.0, (step + 1) / max(config.warmup, 1))
         fall = 0.5 + 0.5 * math.cos(math.pi * min(1.0, step / config.steps))
@@ -274,7 +274,7 @@ class _Run:
         save_weights(self.output / name, self.config.network, self.network.weights(), extra)
 
     def _agree(self, stop: bool) -> bool:
-        """Return whether any process wants to stop: they must all do so at the same step."""
+        """Return whether any process should stop: they must all stop at the same step."""
         return self._mean(torch.tensor(float(stop))) > 0
 
     def _mean(self, value: Tensor) -> float:
@@ -289,8 +289,7 @@ def _first_weights(network: DescriptorNetwork, config: TrainConfig) -> None:
         architecture, weights, _ = read_weights(config.start)
         if architecture != config.network:
             raise FileError(
-                f"{config.start}: is of another architecture than the run's; give the run its "
-                f"own, {architecture}."
+                f"{config.start}: has another network than the run; set network to {architecture}."
             )
         network.load(weights)
     else:
@@ -304,7 +303,7 @@ def _common_size(images: list[NDArray[np.float32]]) -> Tensor:
 
 
 def _place() -> tuple[int, int]:
-    """Return this process's rank and how many there are, under torchrun."""
+    """Return the rank of this process and the number of processes, under torchrun."""
     if not dist.is_torchelastic_launched():
         return 0, 1
     return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -314,7 +313,7 @@ def _use_threads(threads: int) -> None:
     if not threads:
         threads = torch.get_num_threads()
         here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        if here > 1:  # torchrun has set one thread for each, whatever the machine has
+        if here > 1:  # torchrun gives each process one thread, whatever the machine has
             threads = max(1, (os.cpu_count() or 1) // here)
     torch.set_num_threads(threads)
     _runtime.set_num_threads(threads)
@@ -322,14 +321,14 @@ def _use_threads(threads: int) -> None:
 
 @contextmanager
 def _stop_signals() -> Iterator[threading.Event]:
-    """Turn Ctrl-C and SIGTERM into a wish to stop after the step; a second Ctrl-C stops at once.
+    """Turn Ctrl-C and SIGTERM into a request to stop after the step; a second Ctrl-C stops at once.
 
     A signal that the process was started to ignore stays ignored.
     """
     stopping = threading.Event()
     before = {}
 
-    def wish(number: int, _: object) -> None:
+    def request(number: int, _: object) -> None:
         if stopping.is_set() and number == signal.SIGINT:
             raise KeyboardInterrupt
         stopping.set()
@@ -338,10 +337,10 @@ def _stop_signals() -> Iterator[threading.Event]:
         heard = [
             s for s in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(s) != signal.SIG_IGN
         ]
-        before = {s: signal.signal(s, wish) for s in heard}
+        before = {s: signal.signal(s, request) for s in heard}
     try:
         yield stopping
     finally:
         for number, handler in before.items():
-            # None: not set by Python, so not to be had back.
+            # None: the handler was not set by Python and cannot be restored.
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import torch
@@ -24,11 +25,11 @@ class Truth:
     Attributes
     ----------
     mask : (H, W) bool tensor
-        Pixels that count: known, visible in both images, and inside of the window.
+        Pixels that count: known, visible in both images, and inside the window.
     u, v : (N,) int64 tensors
         Labels of those pixels, row by row.
     flow : (H, W, 2) array of float32
-        The true flow where the mask is set and else NaN.
+        The true flow where the mask is set, NaN elsewhere.
     """
 
     mask: Tensor
@@ -42,18 +43,10 @@ class Truth:
     ) -> Truth:
         """Find the pixels that count, and their labels.
 
-        Parameters
-        ----------
-        flow : (H, W, 2) array of float32
-            The true flow, NaN where it is unknown.
-        window : Window
-            Displacements that have labels.
-        occluded : (H, W) array of bool, optional
-            Pixels that the second image does not show. What leaves the frame counts as such in
-            any case.
+        The flow is NaN where it is unknown; pixels that leave the frame always count as occluded.
         """
         height, width = flow.shape[:2]
-        # Not infinite either, nor so long that it would not fit an integer.
+        # This excludes infinite values and those that would not fit an integer.
         known: NDArray[np.bool_] = np.asarray((np.abs(flow) <= MAX_DISPLACEMENT).all(axis=2))
         whole = np.rint(np.where(known[..., None], flow, 0)).astype(np.int64)
         label_u, label_v = whole[..., 0] - window.u0, whole[..., 1] - window.v0
@@ -80,18 +73,17 @@ def matching_loss(
     Parameters
     ----------
     cu, cv : (H, W, du) and (H, W, dv) tensors
-        Costs as `hamflow.learning.matching.project` returns them. Labels whose target lies
-        outside of the image stay in the softmax with the cost that they have.
+        Costs of `hamflow.learning.matching.project`. Labels that lead outside of the image stay in
+        the softmax with their cost.
     truth : Truth
         The true labels, and the pixels that count.
     target : "one" or "spread"
-        The target distribution: all of it on the true label, as in eq. 5, or some of it spread over
-        the neighboring labels.
+        The target distribution: only the true label, as in eq. 5, or its neighbors, too.
     temperature : float
-        Costs are divided by this before the softmax. A higher one makes the network learn a larger
+        Costs are divided by this before the softmax. With a higher one the network learns a larger
         margin.
     """
-    # By index: the gradient of indexing with a mask takes far longer.
+    # By index, because the gradient of indexing with a mask is much slower.
     rows = truth.mask.flatten().nonzero()[:, 0]
     of_u, of_v = (costs.flatten(0, 1).index_select(0, rows) for costs in (cu, cv))
     return (
@@ -103,14 +95,9 @@ def matching_loss(
 def balance_loss(phi: Tensor) -> Tensor:
     """Return how far the bits are from being set in half of the pixels: 0 to m.
 
-    It is the sum over all components of the squared mean over all pixels, and not part of the
-    paper's loss. A bit that is the same everywhere carries no information, and without this term
-    training may never bring it back.
-
-    Parameters
-    ----------
-    phi : (..., m) tensor
-        Descriptors of one or several images.
+    It is the sum over all components of the squared mean over all pixels of `phi` (..., m), and not
+    part of the paper's loss. A bit that is the same everywhere carries no information, and without
+    this term it may stay so.
     """
     return (phi.flatten(0, -2).mean(0) ** 2).sum()
 
@@ -118,17 +105,8 @@ def balance_loss(phi: Tensor) -> Tensor:
 def pixel_losses(
     costs: Tensor, labels: Tensor, *, target: Target = "one", temperature: float = 1.0
 ) -> Tensor:
-    """Return each pixel's cross-entropy, computed in log space: N costs over D labels give N.
-
-    Parameters
-    ----------
-    costs : (N, D) tensor
-    labels : (N,) int64 tensor
-        The true ones.
-    target, temperature
-        As in `matching_loss`.
-    """
-    if target not in ("one", "spread"):
+    """Return the cross-entropy (N,) of costs (N, D) and true labels (N,), as in `matching_loss`."""
+    if target not in get_args(Target):
         raise InputError(f"target must be one or spread, not {target!r}.")
     if temperature <= 0:
         raise InputError(f"temperature must be positive, but is {temperature}.")
@@ -139,6 +117,6 @@ def pixel_losses(
     around = labels[:, None] + torch.arange(-radius, radius + 1)
     shares = torch.tensor(SPREAD, dtype=costs.dtype).expand(len(labels), -1)
     shares = shares * ((around >= 0) & (around < costs.shape[1]))
-    # At the ends of the window the shares of labels that do not exist go to the others.
+    # At the ends of the window, the other labels get the shares of those that do not exist.
     shares = shares / shares.sum(1, keepdim=True)
     return -(shares * log_p.gather(1, around.clamp(0, costs.shape[1] - 1))).sum(1)

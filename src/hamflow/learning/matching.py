@@ -43,17 +43,17 @@ def project(
         FF is. QQ: bits in both; its gradient is the straight-through estimate, which ignores the
         sign function.
     outside : float
-        Cost of a target outside of the image, which has no gradient.
+        Cost of a displacement to a place outside of the image, which has no gradient.
     inner : (H, W, 2) array of float32, optional
         Flow that replaces the inner minimizers wherever it is finite: c^u(u) = c(u, v*) and
-        c^v(v) = c(u*, v). At the beginning of training the bits carry no information, and the inner
-        minimizers that they choose do not either; with the true flow here training starts all the
-        same. Not for FF.
+        c^v(v) = c(u*, v). At the beginning of training, the bits and the inner minimizers that
+        they choose carry no information; training can start with the true flow instead. Not for
+        FF.
     """
     if model not in ("ff", "fq", "qq"):
         raise InputError(f"model must be ff, fq or qq, not {model!r}.")
     if model == "ff" and inner is not None:
-        raise InputError("The model ff has no use for inner: leave inner out, or use the model fq.")
+        raise InputError("The model ff does not use inner; leave it out, or use the model fq.")
     result: tuple[Tensor, Tensor] = _Projection.apply(  # type: ignore[no-untyped-call]
         phi0, phi1, Window.of(window), model, outside, inner
     )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from hamflow.descriptors.architecture import Architecture
 
-# How the far part of the context network starts: steep enough for small differences to count.
+# Initial gains of the far part of the context network: steep enough for small differences.
 _STEEP, _PASS, _NOISE = 4.0, 1.5, 0.3
 
 Visitor = Callable[[nn.Conv2d, Tensor], None]
@@ -26,7 +26,7 @@ def build_network(architecture: Architecture) -> DescriptorNetwork:
 
 
 class DescriptorNetwork(nn.Module):
-    """Base of both networks: N×3×H×W images in 0..1 become N×H×W×m descriptors in -1..1."""
+    """Base of both networks: from N×3×H×W images (0 to 1) to N×H×W×m descriptors (-1 to 1)."""
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
@@ -34,15 +34,10 @@ class DescriptorNetwork(nn.Module):
         self._visit: Visitor | None = None
 
     def initialize(self, images: Tensor) -> None:
-        """Give every layer's outputs mean 0 and variance 1 on some images.
+        """Initialize so that the outputs of every layer have mean 0 and variance 1 on some images.
 
-        With the usual initialization most bits start as constants, the more so the deeper the
-        network is; the inner argmin of FQ is then meaningless, and learning never starts.
-
-        Parameters
-        ----------
-        images : (N, 3, H, W) tensor
-            A few typical images.
+        With the usual initialization, most bits of a deep network start as constants; the inner
+        argmin of FQ is then meaningless, and the network does not learn.
         """
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):
@@ -62,7 +57,7 @@ class DescriptorNetwork(nn.Module):
         return {name: state[name].numpy().copy() for name in self.architecture.parameters()}
 
     def load(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take weights as `weights` returned them."""
+        """Load the weights that `weights` returned."""
         self.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
 
     def _chain(self, layers: nn.ModuleList, x: Tensor) -> Tensor:
@@ -72,9 +67,9 @@ class DescriptorNetwork(nn.Module):
             for layer in layers[1:]:
                 x = torch.tanh(self._convolve(layer, x))
             return x.permute(0, 2, 3, 1)
-        # One long row of pixels from here on: a neighbor is always the same number of pixels
-        # further on, and each tap of a layer is a product of two matrices. What wraps around the
-        # ends of the rows is cut off at the end.
+        # From here on the pixels are one long row: a neighbor is always the same number of pixels
+        # away, and each tap of a layer is a product of two matrices. Pixels that wrap around the
+        # ends of the rows are removed at the end.
         count, channels, rows, stride = x.shape
         x = x.permute(0, 2, 3, 1).reshape(-1, channels)
         for layer in layers[1:]:
@@ -127,7 +122,7 @@ class _Layer2x2(torch.autograd.Function):
         valid = max(len(x) - ctx.stride - 1, 0)
         from_above, y = grads[0][:valid], y[:valid]
         grad = from_above * y
-        torch.addcmul(from_above, grad, y, value=-1, out=grad)  # in place: memory is what it costs
+        torch.addcmul(from_above, grad, y, value=-1, out=grad)  # in place, to save memory
         grad_x, grad_weight = torch.zeros_like(x), torch.empty_like(weight)
         for tap, shift in _taps(ctx.stride):
             grad_x[shift : shift + valid].addmm_(grad, weight[:, :, *tap])
@@ -140,10 +135,10 @@ def _taps(stride: int) -> list[tuple[tuple[int, int], int]]:
 
 
 class ContextNetwork(DescriptorNetwork):
-    """A network with some bits like the paper's, and others that compare pixels far apart.
+    """A network with some bits like the paper's, and others that compare distant pixels.
 
-    The second kind is initialized like the hand-crafted descriptor: as signs of the differences of two
-    pixels. Training turns them into differences of many pixels and mixtures of those.
+    The second kind is initialized like the hand-crafted descriptor: as signs of the differences of
+    two pixels. Training turns them into functions of many pixels.
     """
 
     def __init__(self, architecture: Architecture) -> None:
@@ -180,7 +175,7 @@ class ContextNetwork(DescriptorNetwork):
         return y.view(count, rows, stride, -1)
 
     def _samples(self, x: Tensor) -> Tensor:
-        """Return what the taps of the first layer see: N×H×W×(scales · taps² · 3)."""
+        """Return the inputs of the taps of the first layer: N×H×W×(scales · taps² · 3)."""
         reach, taps = self.architecture.reach, self.architecture.taps
         rows, columns = (size - 2 * reach for size in x.shape[2:])
         blurred = F.pad(F.avg_pool2d(x, 3, 1), (1, 1, 1, 1))

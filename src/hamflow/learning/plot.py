@@ -22,18 +22,9 @@ def plot_curve(
     labels: Sequence[str] = (),
     title: str = "",
 ) -> None:
-    """Draw the loss and the outliers at validation of one or several runs over their steps.
+    """Draw the loss and the outliers at validation of one or several ``curve.csv``.
 
-    Parameters
-    ----------
-    path : Path or sequence of Path
-        ``curve.csv`` of each run.
-    output : Path
-        The picture.
-    labels : sequence of str
-        Names of the runs; by default those of their folders.
-    title : str
-        Title of the picture.
+    The labels are the names of the runs; by default those of their folders.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -41,7 +32,9 @@ def plot_curve(
     paths = [path] if isinstance(path, Path) else list(path)
     names = list(labels) or [p.parent.name for p in paths]
     if len(names) != len(paths):
-        raise InputError(f"There are {len(paths)} curves, but {len(names)} labels.")
+        raise InputError(
+            f"labels must have one entry for each of the {len(paths)} curves, not {len(names)}."
+        )
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
@@ -76,7 +69,7 @@ def _column(rows: list[dict[str, str]], name: str) -> NDArray[np.float64]:
 
 
 def _smoothed(values: NDArray[np.float64], length: int = 50) -> NDArray[np.float64]:
-    """Return running means over the last values."""
+    """Return the running means over the last `length` values."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
     ends = np.arange(1, len(values) + 1)
     starts = np.maximum(ends - length, 0)

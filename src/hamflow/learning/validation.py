@@ -1,4 +1,4 @@
-"""Validation: the errors of winner takes all with the network, quantized and as trained."""
+"""Validation: the errors of winner takes all, with bits and as the network is trained."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Validation:
     loss : float
         As in training.
     epe_qq, outlier_3px_qq : float
-        Error of winner takes all on bits, and the share of errors above 3 pixels.
+        Endpoint error of winner takes all on bits, and the share of errors above 3 pixels.
     epe_trained, outlier_3px_trained : float
-        The same as the model is trained: with floats where it has floats.
+        The same with floats where the trained model has them.
     constant_bits : float
         Share of the bits that are the same at more than 98 % of an image's pixels.
     """
@@ -47,7 +47,7 @@ class Validation:
 def validate(
     network: DescriptorNetwork, samples: Iterable[Sample], config: TrainConfig
 ) -> Validation:
-    """Measure the network on pairs with known flow; pairs without a counted pixel are skipped."""
+    """Evaluate the network on pairs with known flow; pairs without a counted pixel are skipped."""
     rows = [_measured(network, sample, config) for sample in samples]
     columns = np.array(rows).reshape(-1, len(fields(Validation))).T
     known = [column[np.isfinite(column)] for column in columns]

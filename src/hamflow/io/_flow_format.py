@@ -1,8 +1,10 @@
-"""What the flow files of floating-point numbers share: which vectors are known."""
+"""What a flow format consists of, and how formats of floating-point numbers mark unknown flow."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,20 +18,30 @@ UNKNOWN = 1e10
 _UNKNOWN_ABOVE = 1e9
 
 
-def known_vectors(raw: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """Return what a file holds as float32, with NaN where the flow is unknown.
+class FlowFormat(NamedTuple):
+    """The functions of a flow format.
 
-    Parameters
+    Attributes
     ----------
-    raw : (H, W, 2) float16, float32 or float64
-        In any byte order; may be changed in place.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        Both components are NaN where either is NaN or beyond 1e9.
+    read : callable
+        Takes a path; returns the flow, (H, W, 2) float32, NaN where it is unknown.
+    write : callable
+        Takes a path and a flow.
+    require : callable, optional
+        Takes a path; raises a FileError if a package that the format needs is not installed.
     """
-    # A float64 is judged before it is rounded. NaN of all kinds and huge numbers are expected.
+
+    read: Callable[[str | os.PathLike[str]], NDArray[np.float32]]
+    write: Callable[[str | os.PathLike[str], ArrayLike], None]
+    require: Callable[[str | os.PathLike[str]], object] | None = None
+
+
+def known_vectors(raw: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Return the content of a file as float32, NaN where a component is NaN or beyond 1e9.
+
+    `raw` is (H, W, 2) of any floating-point type and byte order, and may be changed in place.
+    """
+    # A float64 is compared before it is rounded. NaN of all kinds and huge numbers are expected.
     with np.errstate(over="ignore", invalid="ignore"):
         values = raw.astype(np.float64 if raw.dtype.itemsize == 8 else np.float32, copy=False)
         # Written so that NaN counts as unknown, too.
@@ -40,22 +52,9 @@ def known_vectors(raw: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
 
 
 def vectors_to_write(flow: ArrayLike, suffix: str, unknown: float) -> NDArray[np.float32]:
-    """Return a copy of a flow as little-endian float32, ready to be written.
+    """Return a copy of a flow as little-endian float32, with `unknown` in place of NaN.
 
-    Parameters
-    ----------
-    flow : (H, W, 2) array_like
-        NaN in either component marks an unknown pixel.
-    suffix : str
-        How the error message calls the kind of file.
-    unknown : float
-        What to put into both components of unknown pixels.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape, too many pixels to be read back, or values that would be
-        read back as unknown.
+    Raises an InputError if the file (called by its suffix) could not be read back.
     """
     data = as_flow(flow)
     if data.shape[0] * data.shape[1] > MAX_PIXELS:
