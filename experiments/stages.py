@@ -2,7 +2,7 @@
 
     python -m experiments.stages ROOT [PAIR ...]
 
-prints, for pairs of a folder as `hamflow.datasets.FolderDataset` reads it, the mean endpoint error
+prints, for pairs of a folder as `FolderDataset` reads it, the mean endpoint error
 over all valid pixels of
 
 - now: the preset as it is;

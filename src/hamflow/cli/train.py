@@ -56,7 +56,8 @@ _DATA = tyro.conf.arg(
     name="data",
     metavar="DATASET ROOT",
     help="Train on pairs on the disk; short for --data.dataset and --data.root. DATASET is one of "
-    f"{', '.join(name for name in DATASETS if name != 'synthetic')}; ROOT is its folder, laid out as it is published.",
+    f"{', '.join(name for name in DATASETS if name != 'synthetic')}; ROOT is its folder, laid out "
+    "as it is published.",
 )
 
 
