@@ -119,8 +119,8 @@ def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None
     log = write_log(tmp_path / "a/run.jsonl", evaluation("a", errors_of("p", 1, 2)))
     write_log(tmp_path / "b/run.jsonl", evaluation("b", errors_of("p", 1, 2)))
     said = {
-        (WTA, *data): "Name at least two methods to compare.",
-        (WTA, WTA, *data): "wta-qq:pairs is named twice",
+        (WTA, *data): "A comparison needs at least two methods.",
+        (WTA, WTA, *data): "wta-qq:pairs is given twice",
         (WTA, "magic", *data): "There is no method 'magic'",
         (
             WTA,
@@ -129,7 +129,7 @@ def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None
         (WTA, FLOATS, "--data", "folder", folder, "fast"): "put the methods before it",
         (WTA, FLOATS, "--data", "nothing", folder): "There is no data set 'nothing'",
         (WTA, FLOATS, "--data", "folder"): "The data set folder needs its root",
-        (WTA, FLOATS, *data, "--metric", "magic"): "--metric must be one of epe_all, ",
+        (WTA, FLOATS, *data, "--metric", "magic"): "choose one of epe_all, ",
         (WTA, FLOATS, *data, "--overwrite"): "--overwrite needs a folder",
         (WTA, FLOATS, "--data", "synthetic", "--clusters"): "form no groups",
         (WTA, FLOATS, *data, "--scale", 0): "scale must be a whole number, at least 1",
@@ -138,8 +138,8 @@ def test_failures(folder: Path, tmp_path: Path, run: Callable[..., str]) -> None
         (log.parent, "opencv-dis:pairs"): "opencv-dis takes neither a model nor a window",
         (log.parent, WTA, *data, "--clusters", "--pass", "clean"): "folder has no --pass",
         (log.parent, log.parent.parent / "b", "--data", "folder", folder): "as they are",
-        (WTA, WTA + ":", *data): "wta-qq:pairs is named twice",
-        (log.parent, f"{log.parent}/", *data): "is named twice",
+        (WTA, WTA + ":", *data): "wta-qq:pairs is given twice",
+        (log.parent, f"{log.parent}/", *data): "is given twice",
         (WTA, FLOATS, *data, "--json", folder / "one/a/flow.flo"): "inside of the data set",
         (log.parent, WTA, *data, "--json", log): "the command needs the file",
         (WTA, FLOATS, *data, "--metric", "ause"): "ause is not known for wta-qq:pairs",

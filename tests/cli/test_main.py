@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,6 +16,10 @@ from hamflow import _native
 from hamflow.cli import doctor
 from hamflow.cli.app import COMMANDS, Command
 from hamflow.cli.main import main
+from hamflow.config import PRESETS
+from hamflow.datasets.registry import DatasetName
+from hamflow.evaluation._benchmarks import BENCHMARKS
+from hamflow.io import FLOW_SUFFIXES
 
 Files = tuple[Path, Path]
 
@@ -241,7 +246,29 @@ def test_help(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_info:
         main([command.name, "--help"])
     assert exit_info.value.code == 0
-    assert f"usage: hamflow {command.name}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"usage: hamflow {command.name}" in printed
+    if not command.prepared:
+        assert "None" not in printed
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("pair", (*PRESETS, *FLOW_SUFFIXES)),
+        ("convert", FLOW_SUFFIXES),
+        ("evaluate", (*PRESETS, *get_args(DatasetName))),
+        ("submit", tuple(BENCHMARKS)),
+    ],
+)
+def test_help_lists_what_there_is(
+    command: str, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    words = re.findall(r"[\w.-]+", capsys.readouterr().out)
+    listed = {word.removesuffix(".") for word in words}
+    assert set(names) <= listed
 
 
 def test_list_of_commands(capsys: pytest.CaptureFixture[str]) -> None:

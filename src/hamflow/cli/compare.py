@@ -25,6 +25,7 @@ from hamflow.evaluation.comparison import (
     METRICS,
     Comparison,
     check_groups,
+    check_methods,
     compare,
     read_evaluation,
 )
@@ -106,7 +107,10 @@ def compare_command(
         Where to write a report on the first method as one HTML page, with the others for
         comparison; needs the extra 'report'.
     """
-    _check_options(methods, metric, output, overwrite=overwrite)
+    # "folder/" is the same as "folder", and "method:" the same as "method".
+    check_methods([text.rstrip("/:") for text in methods], metric)
+    if overwrite and output is None:
+        raise InputError("--overwrite needs a folder; name it with --output.")
     write_report = None if html is None else report_writer()
     sources = {text: _source(text, scale) for text in methods}
     chosen = {text: source for text, source in sources.items() if isinstance(source, Method)}
@@ -191,22 +195,6 @@ def _evaluated(
             )
         found.append(replace(one, label=labels[text]))
     return found
-
-
-def _check_options(
-    methods: Sequence[str], metric: str, output: Path | None, *, overwrite: bool
-) -> None:
-    if len(methods) < 2:
-        raise InputError("Name at least two methods to compare.")
-    # "folder/" is the same as "folder", and "method:" the same as "method".
-    plain = [text.rstrip("/:") for text in methods]
-    for text in plain:
-        if plain.count(text) > 1:
-            raise InputError(f"{text} is named twice; name different methods.")
-    if metric not in METRICS:
-        raise InputError(f"--metric must be one of {', '.join(METRICS)}; not {metric!r}.")
-    if overwrite and output is None:
-        raise InputError("--overwrite needs a folder; name it with --output.")
 
 
 def _source(text: str, scale: int) -> Method | Evaluation:

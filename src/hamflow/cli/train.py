@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -159,25 +160,16 @@ def _chosen(
 
 
 def _defaults(words: Sequence[str]) -> TrainConfig:
-    config = _named(words, "--config")
-    if config is not None:
-        return read_config(config)
-    output = _named(words, "--output", "-o")
-    log = Path(output or "", LOG)
-    if "--overwrite" in words or output is None or not log.exists():
+    """Return the settings of the file or of the earlier run that the command line names."""
+    parser = argparse.ArgumentParser(prog="hamflow train", add_help=False, allow_abbrev=False)
+    parser.add_argument("--config")
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--overwrite", action="store_true")
+    given, _ = parser.parse_known_args(words)
+    if given.config is not None:
+        return read_config(given.config)
+    if given.overwrite or given.output is None or not (given.output / LOG).exists():
         return TrainConfig()
-    values, steps = read_log(log, WORK)
+    values, steps = read_log(given.output / LOG, WORK)
     values.pop("processes", None)
     return config_of(values) if steps else TrainConfig()
-
-
-def _named(words: Sequence[str], *options: str) -> str | None:
-    """Return the value of an option; if it is given several times, the last one."""
-    found = None
-    for number, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name in options and equals:
-            found = value
-        elif word in options and number + 1 < len(words):
-            found = words[number + 1]
-    return found

@@ -148,13 +148,7 @@ def compare(
         differ, or there are no groups to resample.
     """
     labels = [one.label for one in evaluations]
-    if len(labels) < 2:
-        raise InputError("A comparison needs at least two methods.")
-    twice = [label for label in labels if labels.count(label) > 1]
-    if twice:
-        raise InputError(f"{twice[0]} is given twice; a comparison needs different methods.")
-    if metric not in METRICS:
-        raise InputError(f"There is no metric {metric!r}; choose one of {', '.join(METRICS)}.")
+    check_methods(labels, metric)
     for other in evaluations[1:]:
         _check_data(evaluations[0], other)
 
@@ -185,6 +179,17 @@ def compare(
         contrasts.append(Contrast(label, labels[0], metric, found, left_out, clusters))
     rows = ({"pair": name, **{k: values[k].get(name) for k in labels}} for name in names)
     return Comparison(metric, clusters, tuple(evaluations), tuple(contrasts), tuple(rows))
+
+
+def check_methods(labels: Sequence[str], metric: str) -> None:
+    """Raise an InputError if these methods cannot be compared by this metric."""
+    if len(labels) < 2:
+        raise InputError("A comparison needs at least two methods.")
+    twice = [label for label in labels if labels.count(label) > 1]
+    if twice:
+        raise InputError(f"{twice[0]} is given twice; a comparison needs different methods.")
+    if metric not in METRICS:
+        raise InputError(f"There is no metric {metric!r}; choose one of {', '.join(METRICS)}.")
 
 
 def check_groups(names: Sequence[str]) -> None:

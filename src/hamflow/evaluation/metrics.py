@@ -215,7 +215,7 @@ def epe_metrics(
         "5px": error > 5,
         "angle": _angle(here, there),
     }
-    regions = _by_length(length) | _by_occlusion(hidden, valid)
+    regions = _regions(length, hidden, valid)
     sums = {
         name: float(values[of][regions[over]].sum(dtype=np.float64))
         for name, (of, over) in _MEANS.items()
@@ -247,30 +247,26 @@ def _check_values(flow: NDArray[np.float64], truth: NDArray[np.float64]) -> None
         raise InputError("flow has infinite values where truth is known; give finite ones.")
 
 
-def _by_length(length: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
-    slow, fast = length < 10, length >= 40
-    every = np.ones(length.shape, np.bool_)
-    return {"all": every, "s0_10": slow, "s10_40": ~slow & ~fast, "s40plus": fast}
-
-
-def _by_occlusion(
-    hidden: NDArray[np.bool_] | None, valid: NDArray[np.bool_]
+def _regions(
+    length: NDArray[np.float64], hidden: NDArray[np.bool_] | None, valid: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.bool_]]:
     """Return which pixels of known truth are in which region; none if occlusion is unknown."""
-    if hidden is None:
-        nowhere = np.zeros(np.count_nonzero(valid), np.bool_)
-        return dict.fromkeys(("noc", "occ", "d0_10", "d10_60", "d60_140"), nowhere)
-    occ = hidden[valid]
-    noc = ~occ
-    # The boundaries of the whole mask, also where the truth is unknown.
-    distance = boundary_distance(hidden)[valid]
-    return {
-        "noc": noc,
-        "occ": occ,
-        "d0_10": noc & (distance < 10),
-        "d10_60": noc & (distance >= 10) & (distance < 60),
-        "d60_140": noc & (distance >= 60) & (distance < 140),
-    }
+    nowhere = np.zeros(length.shape, np.bool_)
+    found = dict.fromkeys(("noc", "occ", "d0_10", "d10_60", "d60_140"), nowhere)
+    if hidden is not None:
+        noc = ~hidden[valid]
+        # The boundaries of the whole mask, also where the truth is unknown.
+        distance = boundary_distance(hidden)[valid]
+        found = {
+            "noc": noc,
+            "occ": ~noc,
+            "d0_10": noc & (distance < 10),
+            "d10_60": noc & (distance >= 10) & (distance < 60),
+            "d60_140": noc & (distance >= 60) & (distance < 140),
+        }
+    slow, fast = length < 10, length >= 40
+    lengths = {"s0_10": slow, "s10_40": ~slow & ~fast, "s40plus": fast}
+    return {"all": ~nowhere, **lengths, **found}
 
 
 def _length(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
