@@ -107,7 +107,7 @@ def test_other_settings(tmp_path: Path) -> None:
 
     assert message(SETTINGS | {"window": (1, 3), "more": 4}).endswith(
         "holds results of other settings (more was None, not 4, window was [1, 2], not [1, 3]); "
-        "use the same settings, choose another place, or begin anew with --overwrite."
+        "use the same settings, choose another place, or start again with --overwrite."
     )
     assert "(deep.x was 1, not 2)" in message(SETTINGS | {"deep": {"x": 2, "y": None}})
     many = {name: 0 for name in ("a1", "a2", "a3", "a4")}

@@ -28,7 +28,7 @@ Record = dict[str, Any]
 LOG = "run.jsonl"
 """The name of the log in the folder of a run."""
 
-_REMEDY = "choose another place, or begin anew with --overwrite"
+_REMEDY = "choose another place, or start again with --overwrite"
 _NAMED, _SHOWN = 3, 60  # how many settings, and characters of each value, a message lists
 
 

@@ -50,7 +50,7 @@ def test_command(sintel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert captured.out == ""
     assert captured.err == (
         f"hamflow: {out / LOG}: holds results of other settings (method was opencv-dis, not "
-        "fast); use the same settings, choose another place, or begin anew with --overwrite.\n"
+        "fast); use the same settings, choose another place, or start again with --overwrite.\n"
     )
 
 

@@ -112,7 +112,7 @@ def test_other_settings(sintel: Path, kitti: Path, tmp_path: Path, method: Metho
 
     assert message(stub()).endswith(
         ": holds results of other settings (method was wta-qq, not stub); use the same settings, "
-        "choose another place, or begin anew with --overwrite."
+        "choose another place, or start again with --overwrite."
     )
     wider = Method(MethodConfig("wta-qq", model="default", window=24))
     said = message(wider)

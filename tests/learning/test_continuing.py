@@ -242,7 +242,7 @@ def test_resuming_with_other_settings(tmp_path: Path) -> None:
     ):
         with pytest.raises(FileError, match=words) as caught:
             train(other, tmp_path)
-        assert "choose another place, or begin anew with --overwrite" in str(caught.value)
+        assert "choose another place, or start again with --overwrite" in str(caught.value)
         assert len(str(caught.value)) < 400
     # What does not change the course may change.
     free = replace(config, threads=2, checkpoint_minutes=1.0, validation_pairs=1, validate_every=1)
