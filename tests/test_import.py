@@ -47,7 +47,7 @@ def test_matching_needs_no_extras() -> None:
 
 
 def test_flow_files_need_no_extras() -> None:
-    loaded = loaded_after("import hamflow; hamflow.read_flow")
+    loaded = loaded_after("import hamflow, hamflow.io.flo5; hamflow.read_flow")
     assert "hamflow.io.flo5" in loaded
     assert loaded.isdisjoint({"h5py", "torch", "onnxruntime", "cv2", "rich", "tyro"})
 

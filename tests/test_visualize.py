@@ -233,5 +233,5 @@ def test_captions_without_room_are_left_out() -> None:
 
 def test_pictures_too_small_for_a_wheel() -> None:
     assert add_wheel(np.zeros((16, 16), np.uint8)).any()
-    with pytest.raises(InputError, match="too small"):
+    with pytest.raises(InputError, match="at least 16 × 16 pixels"):
         add_wheel(np.zeros((15, 40), np.uint8))

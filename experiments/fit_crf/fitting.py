@@ -106,7 +106,7 @@ def fit(
     Parameters
     ----------
     pairs : iterable of FlowPair
-        A `hamflow.datasets.FolderDataset`, or anything with name, image0, image1 and flow.
+        A `hamflow.datasets.folder.FolderDataset`, or anything with name, image0, image1 and flow.
     start : CrfConfig, optional
         The first point, and the solver's settings; by default the paper's parameters and a short
         schedule, ``CrfConfig(outer=2, inner=2)``.

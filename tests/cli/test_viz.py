@@ -106,7 +106,7 @@ def test_wrong_viz(data: Path, out: Path, fails: Callable[..., str]) -> None:
         "viz", data / "small.flo", "-o", out / "a.png", "--mode=arrows", "--image",
         data / "frame1.png",
     )  # fmt: skip
-    assert "too small" in fails("viz", data / "small.flo", "-o", out / "a.png", "--wheel")
+    assert "at least 16 × 16" in fails("viz", data / "small.flo", "-o", out / "a.png", "--wheel")
     gone = data / "gone.flo"
     assert str(gone) in fails("viz", gone, "-o", out / "a.png")
     assert str(gone) in fails(*args, "--mode", "error", "--truth", gone)

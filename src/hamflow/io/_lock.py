@@ -47,7 +47,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
 def _take(path: str | os.PathLike[str], lock: Path) -> int:
     """Return the number of the open file that is locked."""
     while True:
-        with file_access(path, "cannot be locked against other runs", "choose another path."):
+        with file_access(path, "cannot be locked against other runs", "choose another place."):
             number = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -56,7 +56,7 @@ def _take(path: str | os.PathLike[str], lock: Path) -> int:
             os.close(number)
             raise FileError(
                 f"{os.fspath(path)}: is in use by another run{f' ({holder})' if holder else ''}; "
-                "wait until it ends, or choose another path."
+                "wait until it ends, or choose another place."
             ) from None
         except OSError:  # a disk without locks, as some network disks are
             return number

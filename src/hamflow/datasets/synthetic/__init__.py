@@ -1,4 +1,4 @@
-"""Layered scenes with exact sub-pixel flow and occlusions, from photographs or formulas."""
+"""Rendered scenes of layers with exact subpixel flow, from photographs or procedural textures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task after the other in several processes that end when they are not needed any more."""
+"""Tasks in several processes, which end together with their parent."""
 
 from __future__ import annotations
 
@@ -24,24 +24,10 @@ class Job(Protocol):
 
 
 def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[tuple[int, Any], None, None]:
-    """Call a job with each number; yield the numbers as they are done, and what the job returned.
+    """Call a job, which can be pickled, with each number; yield numbers and results when done.
 
-    With one worker, all is done in this process. If something goes wrong, or the caller is
-    interrupted, what has begun is finished and the rest is not started.
-
-    Parameters
-    ----------
-    job : Job
-        Can be pickled.
-    numbers : sequence of int
-        What to call it with.
-    workers : int
-        How many processes.
-
-    Raises
-    ------
-    HamflowError
-        If a process was killed. What the job raises comes through, too.
+    With one worker, everything is done in this process. After an error or an interrupt, tasks that
+    have begun are finished and the others are not started.
     """
     if workers <= 1:
         if numbers:
@@ -56,7 +42,7 @@ def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[tuple[int, 
         waiting: dict[Future[Any], int] = {}
         left = iter(numbers)
         while True:
-            # No more than can be begun soon: the rest would only have to be canceled.
+            # Only a few in advance: after an error, the others would have to be canceled.
             for number in left:
                 with _interrupts_held_back():
                     waiting[pool.submit(_work, number)] = number
@@ -68,8 +54,7 @@ def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[tuple[int, 
                 yield waiting.pop(future), future.result()
     except BrokenProcessPool as error:
         raise HamflowError(
-            "A worker process was ended from outside, perhaps for lack of memory; use fewer "
-            "workers."
+            "A worker process was killed, perhaps for lack of memory; use fewer workers."
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
@@ -77,7 +62,7 @@ def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[tuple[int, 
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Let processes that are started here never see Ctrl-C: their parent sees to their end."""
+    """Start processes that never get Ctrl-C, because their parent ends them."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -100,7 +85,7 @@ def _start(job: Job) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the end of the parent, which cannot end its workers if it is killed."""
+    """End with the parent: if it is killed, it cannot end its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for([parent.sentinel])

@@ -1,4 +1,4 @@
-"""Frames and truth from layers."""
+"""Frames and true flow from layers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ from numpy.typing import NDArray
 from hamflow.datasets.synthetic.geometry import Box, Floats
 from hamflow.datasets.synthetic.layer import FULL, HALF, Layer
 
-_OPEN = 1 / 512  # of the light: what is behind less of it does not matter
-_WHOLE = 1 - 1e-5  # up to rounding
+_OPEN = 1 / 512  # layers behind a pixel with less light left than this are skipped
+_WHOLE = 1 - 1e-5  # full coverage, up to rounding
 Haze = tuple[float, NDArray[np.float32]]
-"""Share of fog, and its color in 0..255."""
+"""Share of fog, and its color from 0 to 255."""
 
 
 class Canvas:
-    """The pixel coordinates of frames of one size.
-
-    Parameters
-    ----------
-    height, width : int
-        Size in pixels.
-    """
+    """The pixel coordinates of frames of one size."""
 
     def __init__(self, height: int, width: int) -> None:
         self.height, self.width = height, width
@@ -45,23 +39,11 @@ def composite(
     hazes: Sequence[Haze] | None = None,
     time: float = 0.0,
 ) -> Floats:
-    """Render a frame: (H, W, 3) float32 in 0..255.
+    """Render frame 0 or 1: (H, W, 3) float32 from 0 to 255.
 
-    Layers are laid from front to back, and where nothing shines through any more nothing is looked
-    up.
-
-    Parameters
-    ----------
-    canvas : Canvas
-        The pixels.
-    layers : sequence of Layer
-        From back to front.
-    frame : {0, 1}
-        Which frame.
-    hazes : sequence of Haze, optional
-        Fog before each layer.
-    time : float
-        As in `Layer.coordinates`.
+    `layers` are sorted from back to front, `hazes` are the fog in front of each of them, and `time`
+    is that of `Layer.coordinates`. Layers are drawn from front to back, and pixels that are fully
+    covered already are skipped.
     """
     light = np.ones(canvas.height * canvas.width, np.float32)
     total = np.zeros((canvas.height * canvas.width, 4), np.float32)
@@ -97,7 +79,7 @@ _ALL = (slice(None), slice(None))
 
 
 def owners(canvas: Canvas, layers: Sequence[Layer], frame: int) -> NDArray[np.int16]:
-    """Return which layer each pixel of a frame belongs to: the first that covers half of it."""
+    """Return which layer each pixel of a frame belongs to: the nearest that covers half of it."""
     owner = np.zeros(canvas.height * canvas.width, np.int16)
     for number in range(len(layers) - 1, 0, -1):
         layer = layers[number]
@@ -110,23 +92,9 @@ def owners(canvas: Canvas, layers: Sequence[Layer], frame: int) -> NDArray[np.in
 
 
 def truth(canvas: Canvas, layers: Sequence[Layer], frame: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the exact flow from a frame to the other one, and which pixels are hidden there.
+    """Return the exact flow from a frame to the other one, and which pixels are occluded there.
 
-    Parameters
-    ----------
-    canvas : Canvas
-        The pixels.
-    layers : sequence of Layer
-        From back to front.
-    frame : {0, 1}
-        Where the flow starts.
-
-    Returns
-    -------
-    flow : (H, W, 2) float32
-        Also where the pixel is hidden.
-    occluded : (H, W) bool
-        Whether the pixel is outside of the other frame, or covered there.
+    The flow is known also for occluded pixels, which are outside of the other frame or covered.
     """
     height, width = canvas.height, canvas.width
     owner = owners(canvas, layers, frame).ravel()

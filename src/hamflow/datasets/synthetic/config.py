@@ -1,4 +1,4 @@
-"""What a synthetic scene is drawn from."""
+"""The settings of synthetic scenes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hamflow.errors import InputError
 SMALLEST = 32
 _LONGEST_BLUR = 0.1  # of the shorter side
 LARGEST = 4096
-# Fields in 0..1.
+# Fields from 0 to 1.
 _SHARES = (
     *("small_share", "camera_share", "still_share", "affine_share", "elastic_share"),
     *("thin_share", "procedural_share", "dull_share"),
@@ -23,64 +23,59 @@ _SHARES = (
 class SyntheticConfig:
     """Size, motion and appearance of synthetic scenes.
 
-    Chances are per scene if nothing else is said, strengths are the largest that are drawn.
+    Probabilities are per scene unless another unit is given; strengths are upper limits.
 
     Parameters
     ----------
     height, width : int
         Size of the frames in pixels, 32 to 4096 each.
     max_displacement : float
-        No pixel moves farther than this, in pixels. How far things move is drawn log-uniformly, so
-        most motions are small and a few reach this limit.
+        No pixel moves farther than this, in pixels. Displacements are drawn log-uniformly, so most
+        motions are small and a few reach this limit.
     min_displacement : float
-        Where that log-uniform distribution starts.
+        The lower end of that log-uniform distribution.
     min_layers, max_layers : int
-        How many things there are in front of the background.
+        How many layers there are in front of the background.
     small_share, camera_share : float
-        Shares of the scenes in which nothing moves more than a few pixels, and in which the camera
-        moves far.
+        Probabilities that nothing moves more than a few pixels, and that the camera moves far.
     still_share : float
-        Chance that a layer has no motion of its own, and that the camera stands still.
+        Probability that a layer has no motion of its own, and that the camera stands still.
     affine_share : float
-        Chance that a layer is sheared and stretched, not only moved, turned and scaled.
+        Probability that a layer is sheared and stretched, not only moved, rotated and scaled.
     elastic_share : float
-        Chance that a layer is bent.
+        Probability that a layer is bent.
     max_rotation : float
-        Of a layer, in radians.
+        Largest rotation of a layer, in radians.
     max_zoom : float
-        Of a layer: 0.25 is a quarter larger or smaller.
+        Largest zoom of a layer: 0.25 makes it a quarter larger or smaller.
     max_strain : float
         Bound on the derivative of the bending; below 1 the bending is invertible.
     thin_share : float
-        Chance that a layer is a thin structure: wires, poles, fences, branches, letters.
+        Probability that a layer is a thin structure: wires, poles, fences, branches, letters.
     procedural_share : float
-        Chance that a layer has a procedural texture though there are photographs.
+        Probability that a layer has a procedural texture although there are photographs.
     dull_share : float
-        Chance that a layer is dark or of low contrast.
+        Probability that a layer is dark or of low contrast.
     clean : bool
-        Turn off all that follows. Then the second frame, warped by the flow, is the first one
-        wherever it is visible.
+        Turn off all effects below. Then the second frame, warped by the flow, is the first one
+        in all visible pixels.
     illumination, illumination_strength : float
-        Chance and strength of a change of gain, gamma, color cast and light from the side.
+        Probability and strength of a change of gain, gamma, color cast and light from the side.
     shadow, shadow_strength : float
-        Of soft shadows that move over the scene.
+        The same for soft shadows that move over the scene.
     fog, fog_strength : float
-        Of fog: the contrast falls with the distance.
+        The same for fog: the contrast falls with the distance.
     motion_blur, shutter : float
-        Chance of motion blur, and for which part of the time between frames the shutter is open.
+        Probability of motion blur, and the share of the time between the frames in which the
+        shutter is open.
     defocus, defocus_strength : float
-        Of blurred layers or frames; the strength is a standard deviation in pixels.
+        The same for blurred layers or frames; the strength is a standard deviation in pixels.
     noise, noise_strength : float
-        Of shot and read noise; the strength is a standard deviation in gray levels.
+        The same for shot and read noise; the strength is a standard deviation in gray levels.
     vignette, vignette_strength : float
-        Of darker corners.
+        The same for darker corners.
     jpeg : float
-        Chance of JPEG compression.
-
-    Raises
-    ------
-    InputError
-        If a value is outside of its range.
+        Probability of JPEG compression.
     """
 
     height: int = 256
@@ -133,11 +128,11 @@ class SyntheticConfig:
             check_range(self, name, 0, 1)
         if self.small_share + self.camera_share > 1:
             raise InputError(
-                "small_share and camera_share must not be more than 1 together, but are "
+                "The sum of small_share and camera_share must be at most 1, but they are "
                 f"{self.small_share} and {self.camera_share}."
             )
 
 
 def longest_blur(config: SyntheticConfig) -> float:
-    """Return how long motion blur may be, in pixels: all of a fast thing would be but a smear."""
+    """Return the greatest length of motion blur in pixels."""
     return _LONGEST_BLUR * min(config.height, config.width)

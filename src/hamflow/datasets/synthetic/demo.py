@@ -1,7 +1,7 @@
 """The scene of the demonstration: a landscape with a windmill and a balloon, and a moving camera.
 
-Unlike the random scenes, what is seen is laid out by hand; a seed changes textures, outlines and
-details of the motion. It is rendered by the same layers, so flow and occlusions are exact.
+Unlike a random scene, it is composed by hand; the seed changes textures, outlines and details of
+the motion. It is rendered like the random scenes, so flow and occlusions are exact.
 """
 
 from __future__ import annotations
@@ -25,49 +25,31 @@ from hamflow.datasets.synthetic.skin import rim
 from hamflow.datasets.synthetic.stage import LEAST, MARGIN, make_layer, plane_at, shown
 from hamflow.errors import InputError
 
-_HEIGHT, _WIDTH = 288, 512  # what all lengths below are meant for
+_HEIGHT, _WIDTH = 288, 512  # all lengths below are for frames of this size
 _SIDES = 64, 512  # pixels of a texture before it is resized
 
 
 @dataclass(frozen=True)
 class _Thing:
-    """One thing of the scene.
+    """One object of the scene."""
 
-    Attributes
-    ----------
-    shape : Shape or None
-        Its outline, around `place`; None for a background.
-    place : (float, float)
-        Where it is, in parts of the frame.
-    paint : (str, str)
-        Kind and colors of its texture, as in `painted_picture`.
-    parallax : float
-        How much of the camera's motion it shows.
-    shift, turn, zoom
-        Its own motion: translation, rotation in radians, and how much larger it gets.
-    pivot : (float, float)
-        What it turns about, relative to `place`.
-    rounded : bool
-        Whether it appears round.
-    """
-
-    shape: Shape | None
-    place: tuple[float, float]
-    paint: tuple[str, str]
-    parallax: float
-    shift: tuple[float, float] = (0.0, 0.0)
-    turn: float = 0.0
+    shape: Shape | None  # around `place`; None for the background
+    place: tuple[float, float]  # x and y as shares of the frame
+    paint: tuple[str, str]  # kind and colors of the texture, as in `painted_picture`
+    parallax: float  # share of the camera's motion
+    shift: tuple[float, float] = (0.0, 0.0)  # its own motion
+    turn: float = 0.0  # rotation in radians, around `pivot`
     zoom: float = 1.0
-    pivot: tuple[float, float] = (0.0, 0.0)
-    rounded: bool = False
+    pivot: tuple[float, float] = (0.0, 0.0)  # relative to `place`
+    rounded: bool = False  # whether it looks round
 
 
 def demo_scene(height: int = 256, width: int = 456, seed: int = 0) -> SyntheticScene:
     """Render a landscape in which everything moves, and its exact flow.
 
-    The camera pans, turns and zooms, so near things move more than far ones; a windmill turns its
-    sails, a balloon rises, a kite and a ball fly past. At the default size, the fastest motion is
-    about 40 pixels. Sizes and motions scale with the frame.
+    The camera pans, rotates and zooms, so near objects move more than far ones; a windmill turns
+    its sails, a balloon rises, a kite and a ball fly past. At the default size, the fastest motion
+    is about 40 pixels. Sizes and motions scale with the frame.
 
     Parameters
     ----------
@@ -80,11 +62,6 @@ def demo_scene(height: int = 256, width: int = 456, seed: int = 0) -> SyntheticS
     -------
     scene : SyntheticScene
         The frames, the flow and the occlusions.
-
-    Raises
-    ------
-    InputError
-        If the frame is too small or the seed negative.
 
     Examples
     --------
@@ -105,7 +82,7 @@ def demo_scene(height: int = 256, width: int = 456, seed: int = 0) -> SyntheticS
 
 
 class _Painter:
-    """Makes layers of things, in the size of the frames."""
+    """Makes layers from objects, in the size of the frames."""
 
     def __init__(self, rng: np.random.Generator, height: int, width: int) -> None:
         self.rng = rng
@@ -117,7 +94,7 @@ class _Painter:
         self._camera = Camera(0.0, center, shift, angle=0.015, zoom=0.025)
 
     def layer(self, thing: _Thing) -> Layer | None:
-        """Return the layer, or None if there is hardly anything of it in the frames."""
+        """Return the layer, or None if hardly anything of it is in the frames."""
         x, y = (self._size * thing.place).tolist()
         pivot = (x + self._scale * thing.pivot[0], y + self._scale * thing.pivot[1])
         own = about(pivot, similarity(thing.turn, thing.zoom))
@@ -254,7 +231,7 @@ def _circle(radius: float) -> _Points:
 
 
 def _balloon() -> _Points:
-    """Return a circle that is drawn out downwards."""
+    """Return a circle that is stretched downwards."""
     points = _circle(46)
     below = np.maximum(points[:, 1], 0) / 46
     return points * np.column_stack([1 - 0.55 * below**2, 1 + 0.25 * below])
@@ -268,7 +245,7 @@ def _sail(hub: tuple[float, float], angle: float) -> list[Part]:
 
 
 def _land(rng: np.random.Generator, rough: float, step: float) -> Shape:
-    """Return all that is below a rugged line with a corner about every `step` pixels."""
+    """Return everything below a rugged line with a corner about every `step` pixels."""
     reach = 1500.0
     corners = np.arange(-reach, reach + step, step)
     x = np.linspace(-reach, reach, 1001)

@@ -1,4 +1,4 @@
-"""What differs between a scene and a film of it: light, air, lens and sensor."""
+"""Effects of a camera: light, fog, lens and sensor."""
 
 from __future__ import annotations
 
@@ -23,38 +23,20 @@ _SHARP = 0.25  # pixels: less defocus than this does not show
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """How one frame looks, apart from its layers.
+    """The effects on one whole frame."""
 
-    Attributes
-    ----------
-    gain : (3,) float32
-        Of the color channels.
-    gamma : float
-        1 for no change.
-    slope : (2,) float
-        How much brighter it gets to the right and downwards, from border to border.
-    shade : (H, W, 1) float32 or None
-        Factor of soft shadows and vignette.
-    blur : float
-        Of the whole frame, a standard deviation in pixels.
-    read_noise, shot_noise : float
-        Standard deviation in gray levels, of all pixels and of white ones.
-    quality : int
-        Of JPEG compression; 0 for none.
-    """
-
-    gain: Floats
-    gamma: float
-    slope: NDArray[np.float64]
-    shade: Floats | None
-    blur: float
-    read_noise: float
-    shot_noise: float
-    quality: int
+    gain: Floats  # of the color channels
+    gamma: float  # 1 for no change
+    slope: NDArray[np.float64]  # how much brighter it gets to the right and downwards
+    shade: Floats | None  # (H, W, 1): factor of soft shadows and vignette
+    blur: float  # standard deviation in pixels
+    read_noise: float  # standard deviation in gray levels
+    shot_noise: float  # the same for white pixels
+    quality: int  # of JPEG compression; 0 for none
 
 
 class Cast(NamedTuple):
-    """As in `Layer.shadow`."""
+    """The arguments of `Layer.shadow`."""
 
     offset: tuple[float, float]
     sigma: float
@@ -63,40 +45,24 @@ class Cast(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """All effects of a scene.
+    """All effects of a scene."""
 
-    Attributes
-    ----------
-    looks : tuple of two Looks
-        One for each frame.
-    hazes : tuple of two lists of Haze, or None
-        Fog before each layer, in both frames.
-    softness : list of float
-        Of each layer, a standard deviation in pixels.
-    cast : Cast or None
-        The shadows that layers cast on those behind them.
-    shutter : float
-        Part of the time between the frames in which the shutter is open.
-    blur : float
-        How far the fastest layer moves in it, in pixels.
-    """
-
-    looks: tuple[Look, Look]
-    hazes: tuple[list[Haze], list[Haze]] | None
-    softness: list[float]
-    cast: Cast | None
-    shutter: float
-    blur: float
+    looks: tuple[Look, Look]  # of each frame
+    hazes: tuple[list[Haze], list[Haze]] | None  # of each frame: fog in front of each layer
+    softness: list[float]  # of each layer: defocus as a standard deviation in pixels
+    cast: Cast | None  # the shadows of layers on those behind them
+    shutter: float  # share of the time between the frames in which the shutter is open
+    blur: float  # how far the fastest layer moves in this time, in pixels
 
     @property
     def times(self) -> list[float]:
-        """When to look during the exposure, whose middle is at 0."""
-        # An odd number, so that a thing that stands still is seen in its place.
+        """The times to render during the exposure, whose middle is at 0."""
+        # An odd number, so that one of them is 0.
         half = int(np.ceil(self.blur / (2 * _STEP)))
         return [float(t) for t in self.shutter * np.arange(-half, half + 1) / max(1, 2 * half)]
 
     def dress(self, layers: Sequence[Layer]) -> Dressed:
-        """Return the layers as they are seen, with their shadows."""
+        """Return the layers with defocus and shadows."""
         seen: list[Layer] = []
         hazes: tuple[list[Haze], list[Haze]] = ([], [])
         for number, (layer, sigma) in enumerate(zip(layers, self.softness, strict=True)):
@@ -111,18 +77,10 @@ class Effects:
 
 @dataclass(frozen=True, eq=False)
 class Dressed:
-    """Layers with their defocus and shadows.
-
-    Attributes
-    ----------
-    layers : list of Layer
-        From back to front.
-    hazes : tuple of two lists of Haze, or of two Nones
-        Fog before each of them, in both frames.
-    """
+    """Layers with their defocus and shadows, from back to front."""
 
     layers: list[Layer]
-    hazes: tuple[list[Haze] | None, list[Haze] | None]
+    hazes: tuple[list[Haze] | None, list[Haze] | None]  # of each frame, as in `Effects`
 
 
 def draw_effects(
@@ -153,7 +111,7 @@ def draw_effects(
     softness = [0.0] * len(layers)
     if whole:
         blurs[:] = log_uniform(rng, 0.3, config.defocus_strength)
-        if rng.uniform() < 0.4:  # it is being focused
+        if rng.uniform() < 0.4:  # the focus changes between the frames
             blurs[int(rng.integers(2))] *= rng.uniform(0, 1)
     elif on["defocus"]:
         focus, strength = rng.uniform(0, 1), rng.uniform(0.3, 1.3) * config.defocus_strength
@@ -209,7 +167,7 @@ def _hazes(
 def _shades(
     rng: np.random.Generator, config: SyntheticConfig, shadow: float, vignette: float
 ) -> tuple[Floats | None, Floats | None]:
-    """Return a factor for each frame: shadows that move, and darker corners that do not."""
+    """Return a factor for each frame: moving shadows, and a vignette that stays."""
     size = (config.width, config.height)
     cells = int(rng.integers(3, 9))
     field = rng.uniform(0, 1, (cells + 6, cells + 6)).astype(np.float32)
@@ -244,21 +202,7 @@ def film(
     effects: Effects,
     frame: int,
 ) -> NDArray[np.uint8]:
-    """Render one frame with all effects: (H, W, 3) uint8.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        For the noise.
-    canvas : Canvas
-        The pixels.
-    dressed : Dressed
-        From `Effects.dress`.
-    effects : Effects
-        What to do.
-    frame : {0, 1}
-        Which frame.
-    """
+    """Render frame 0 or 1 with all effects: (H, W, 3) uint8. `rng` is for the noise."""
     look = effects.looks[frame]
     layers, hazes = dressed.layers, dressed.hazes[frame]
     times = effects.times
@@ -293,5 +237,5 @@ def film(
 
 
 def to_picture(image: Floats) -> Image.Image:
-    """Round a (H, W, 3) image in 0..255 to a picture of 8 bits."""
+    """Round an (H, W, 3) image from 0 to 255 to 8 bits."""
     return Image.fromarray(np.rint(np.clip(image, 0, 255)).astype(np.uint8))

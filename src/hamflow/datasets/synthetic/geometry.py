@@ -42,7 +42,7 @@ def partway(a: Affine, t: float) -> Affine:
 
 
 def apply(a: Affine, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Map points, which may be a row and a column that broadcast."""
+    """Map points; x and y are broadcast."""
     m = a.astype(np.float32)
     return m[0, 0] * x + (m[0, 1] * y + m[0, 2]), m[1, 0] * x + (m[1, 1] * y + m[1, 2])
 
@@ -66,7 +66,7 @@ def _interval(row: list[float], box: Box) -> tuple[float, float]:
 
 
 def farthest(a: Affine, box: Box) -> float:
-    """Return how far the map moves a point of a box at most."""
+    """Return the longest distance that the map moves a point of a box."""
     points = corners(box)
     # The length of an affine displacement is convex: no point moves farther than some corner.
     moved = a[:, :2] @ points + a[:, 2:] - points
@@ -75,22 +75,14 @@ def farthest(a: Affine, box: Box) -> float:
 
 def united(first: Box, second: Box) -> Box:
     """Return the smallest box around both."""
-    return (
-        min(first[0], second[0]),
-        min(first[1], second[1]),
-        max(first[2], second[2]),
-        max(first[3], second[3]),
-    )
+    (left, top, right, bottom), (x0, y0, x1, y1) = first, second
+    return min(left, x0), min(top, y0), max(right, x1), max(bottom, y1)
 
 
 def common(first: Box, second: Box) -> Box:
-    """Return what two boxes share, which may be nothing (right < left)."""
-    return (
-        max(first[0], second[0]),
-        max(first[1], second[1]),
-        min(first[2], second[2]),
-        min(first[3], second[3]),
-    )
+    """Return the intersection of two boxes, which may be empty (right < left)."""
+    (left, top, right, bottom), (x0, y0, x1, y1) = first, second
+    return max(left, x0), max(top, y0), min(right, x1), min(bottom, y1)
 
 
 def grown(box: Box, margin: float) -> Box:
@@ -100,22 +92,14 @@ def grown(box: Box, margin: float) -> Box:
 
 @dataclass(frozen=True, eq=False)
 class Elastic:
-    """A smooth displacement: a few sine waves.
+    """A smooth displacement: the sum of a few sine waves."""
 
-    Attributes
-    ----------
-    waves : (K, 3) float64
-        Wave vector (in radians per pixel) and phase of each.
-    amplitudes : (K, 2) float64
-        In pixels.
-    """
-
-    waves: NDArray[np.float64]
-    amplitudes: NDArray[np.float64]
+    waves: NDArray[np.float64]  # (K, 3): wave vector in radians per pixel, and phase
+    amplitudes: NDArray[np.float64]  # (K, 2), in pixels
 
     @property
     def reach(self) -> float:
-        """How far a point can be displaced at most."""
+        """The largest possible displacement of a point."""
         return float(np.linalg.norm(self.amplitudes, axis=1).sum())
 
     @property
@@ -129,7 +113,7 @@ class Elastic:
         return Elastic(self.waves, self.amplitudes * factor)
 
     def __call__(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return the displacement at some points, which may broadcast."""
+        """Return the displacement of points; x and y are broadcast."""
         waves, amplitudes = self.waves.astype(np.float32), self.amplitudes.astype(np.float32)
         dx: Floats | np.float32 = np.float32(0)
         dy: Floats | np.float32 = np.float32(0)
@@ -139,10 +123,8 @@ class Elastic:
         return np.asarray(dx), np.asarray(dy)
 
     def undo(self, x: Floats, y: Floats, tolerance: float = 2e-4) -> tuple[Floats, Floats]:
-        """Return the points that the displacement brings to (x, y).
-
-        The iteration contracts because the strain is below 1.
-        """
+        """Return the points that the displacement moves to (x, y)."""
+        # This iteration contracts, because the strain is below 1.
         from_x, from_y = x, y
         error = self.reach
         while error > tolerance:

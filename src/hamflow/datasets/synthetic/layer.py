@@ -1,4 +1,4 @@
-"""One layer: a texture with an outline, and where each frame looks it up."""
+"""One layer: a texture with an outline, and its place in each frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hamflow.datasets.synthetic.geometry import (
     partway,
 )
 
-FULL = 255 * 256  # a lane of a looked-up color, or its coverage, at its largest
+FULL = 255 * 256  # the largest value of an interpolated color or coverage
 HALF = FULL // 2
 _STEPS = 256  # positions between two texels
 _SHADOW_REDUCTION = 3  # shadows are soft, so fewer texels will do
@@ -34,19 +34,12 @@ Packed = NDArray[np.uint64]
 class Texels:
     """Red, green, blue and coverage on a grid, four 16-bit lanes in a 64-bit word.
 
-    All four are interpolated at once: the lanes hold 8 bits and the weights add up to 256, so no
-    lane spills into the next. In numpy that takes a quarter of the time of four planes.
-
-    Attributes
-    ----------
-    words : (height * width,) uint64
-        Row by row.
-    width, height : int
-        At least 2.
+    All four are interpolated at once: the lanes hold 8 bits and the weights sum to 256, so no lane
+    overflows into the next. In numpy, this takes a quarter of the time of four planes.
     """
 
-    words: Packed
-    width: int
+    words: Packed  # (height * width,), row by row
+    width: int  # at least 2, as the height
     height: int
 
     @classmethod
@@ -61,23 +54,15 @@ class Texels:
         return Image.fromarray(lanes.reshape(self.height, self.width, 4))
 
     def clear_border(self) -> None:
-        """Let nothing be covered outside of the grid, where places are clipped to it."""
+        """Set the coverage of the border to 0: places outside of the grid are clipped to it."""
         coverage = self.words.view(np.uint16).reshape(self.height, self.width, 4)[:, :, 3]
         coverage[[0, -1]] = 0
         coverage[:, [0, -1]] = 0
 
     def look_up(self, x: Floats, y: Floats) -> NDArray[np.uint16]:
-        """Interpolate at places given in texels, which are clipped to the grid.
+        """Interpolate at N places in texels, which are clipped to the grid.
 
-        Parameters
-        ----------
-        x, y : (N,) float32
-            0 is the center of the first texel.
-
-        Returns
-        -------
-        lanes : (N, 4) uint16
-            Red, green, blue and coverage in 0..`FULL`.
+        Returns (N, 4) uint16: red, green, blue and coverage from 0 to `FULL`.
         """
         column = np.clip(x * _STEPS, 0, (self.width - 1) * _STEPS - 1).astype(np.intp)
         row = np.clip(y * _STEPS, 0, (self.height - 1) * _STEPS - 1).astype(np.intp)
@@ -108,29 +93,14 @@ class Layer:
     A pixel x of the first frame shows what the layer has at ``place(x + elastic(x))``, a pixel of
     the second what it has at ``place(inverse motion(x))``. So x goes to ``motion(x + elastic(x))``,
     exactly.
-
-    Attributes
-    ----------
-    texels : Texels
-        Color and coverage.
-    place : Affine
-        From the first frame, after the bending, to texels.
-    motion : Affine
-        From the first frame, after the bending, to the second.
-    elastic : Elastic or None
-        The bending.
-    depth : float
-        1 for the farthest, 0 for the nearest.
-    solid : bool
-        Whether it covers all of the frame, as only the background does.
     """
 
     texels: Texels
-    place: Affine
-    motion: Affine
-    elastic: Elastic | None
-    depth: float
-    solid: bool = False
+    place: Affine  # from the first frame, after the bending, to texels
+    motion: Affine  # from the first frame, after the bending, to the second
+    elastic: Elastic | None  # the bending
+    depth: float  # 1 for the farthest, 0 for the nearest
+    solid: bool = False  # whether it covers the whole frame, as only the background does
 
     @cached_property
     def _inverse(self) -> Affine:
@@ -151,16 +121,9 @@ class Layer:
         return replace(self, texels=Texels.of(blurred))
 
     def shadow(self, offset: tuple[float, float], sigma: float, strength: float) -> Layer:
-        """Return the soft shadow that the layer casts on what is behind it.
+        """Return the soft shadow that the layer casts on the layers behind it.
 
-        Parameters
-        ----------
-        offset : (float, float)
-            Where it falls, in pixels.
-        sigma : float
-            How soft it is, a standard deviation in pixels.
-        strength : float
-            In 0..1: how dark it is.
+        `offset` and the standard deviation `sigma` are in pixels, `strength` is from 0 to 1.
         """
         mask = self.texels.picture().getchannel("A").reduce(_SHADOW_REDUCTION)
         blur = sigma * self._density / _SHADOW_REDUCTION
@@ -170,7 +133,7 @@ class Layer:
         dark = wide.filter(ImageFilter.GaussianBlur(blur)).point(lambda a: int(strength * a))
         black = Image.new("L", dark.size)
         picture = Image.merge("RGBA", (black, black, black, dark))
-        # The center of a texel of the mask is that of several of the layer.
+        # A texel of the mask covers several texels of the layer.
         half, reduction = 0.5 * (_SHADOW_REDUCTION - 1), 1.0 / _SHADOW_REDUCTION
         shrink = np.array([[1.0, 0, -half], [0, 1, -half]]) * reduction
         shrink[:, 2] += border
@@ -179,7 +142,7 @@ class Layer:
         return replace(self, texels=Texels.of(picture), place=place)
 
     def box(self, frame: int, time: float = 0.0) -> Box:
-        """Return where in a frame the layer may be seen."""
+        """Return the part of a frame in which the layer may be visible."""
         to_frame = invert(self.place) if frame == 0 else invert(self._place1)
         if time:
             to_frame = compose(partway(self.motion, time), to_frame)
@@ -191,17 +154,9 @@ class Layer:
     def coordinates(
         self, frame: int, x: Floats, y: Floats, time: float = 0.0
     ) -> tuple[Floats, Floats]:
-        """Return which texels some places of a frame show.
+        """Return the texels that places (in pixels, broadcast) of a frame show.
 
-        Parameters
-        ----------
-        frame : {0, 1}
-            Which frame.
-        x, y : arrays of float32
-            Places in pixels, which may be a row and a column.
-        time : float
-            The frame is seen this much later, in units of the time between the frames; for motion
-            blur.
+        For motion blur, the frame is rendered `time` later, in units of the time between frames.
         """
         before = invert(partway(self.motion, time)) if time else IDENTITY
         if frame == 1:
@@ -214,7 +169,7 @@ class Layer:
         return apply(self.place, x + dx, y + dy)
 
     def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return where places of one frame are in the other."""
+        """Return where places of a frame move to in the other one."""
         if frame == 0:
             if self.elastic is not None:
                 dx, dy = self.elastic(x, y)

@@ -20,9 +20,9 @@ from hamflow.datasets.synthetic.geometry import (
     partway,
 )
 
-_SMALL = (0.5, 6.0)  # pixels: how far things move in a scene with only small motion
+_SMALL = (0.5, 6.0)  # pixels: range of the displacements in a scene with only small motion
 _TINY = 1e-9  # instead of 0, which has no logarithm
-_CALM = 0.2  # of the largest displacement: how far they move in other scenes at least
+_CALM = 0.2  # least displacement in other scenes, as a share of the largest
 
 
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
@@ -31,7 +31,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def similarity(angle: float, scale: float) -> NDArray[np.float64]:
-    """Return the 2×2 matrix that turns and scales."""
+    """Return the 2×2 matrix that rotates and scales."""
     cos, sin = scale * np.cos(angle), scale * np.sin(angle)
     return np.array([[cos, -sin], [sin, cos]])
 
@@ -50,28 +50,16 @@ class Motion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """What the motion of all layers has in common.
+    """The motion that all layers have in common."""
 
-    Attributes
-    ----------
-    reach : float
-        How far things of this scene may move, in pixels.
-    center : (float, float)
-        What the camera turns about and zooms to.
-    shift : (2,) array
-        Translation of a layer at the distance 1.
-    angle, zoom : float
-        In radians; logarithm of the scale.
-    """
-
-    reach: float
-    center: tuple[float, float]
-    shift: NDArray[np.float64]
-    angle: float
-    zoom: float
+    reach: float  # how far objects of this scene may move, in pixels
+    center: tuple[float, float]  # of rotation and zoom
+    shift: NDArray[np.float64]  # (2,): translation of a layer of parallax 1
+    angle: float  # in radians
+    zoom: float  # logarithm of the scale of a layer of parallax 1
 
     def motion(self, parallax: float) -> Affine:
-        """Return what the camera makes of a layer; near ones move more."""
+        """Return the motion of a layer that the camera causes; near ones move more."""
         linear = similarity(self.angle, float(np.exp(parallax * self.zoom)))
         moved = about(self.center, linear)
         moved[:, 2] += parallax * self.shift
@@ -79,14 +67,14 @@ class Camera:
 
 
 def draw_camera(rng: np.random.Generator, config: SyntheticConfig) -> Camera:
-    """Draw the camera's motion, and with it how lively the scene is."""
+    """Draw the motion of the camera, and how far objects of the scene move."""
     low, reach = config.min_displacement, config.max_displacement
     kind = rng.uniform()
     far = kind > 1 - config.camera_share
     if kind < config.small_share:
         reach = min(reach, log_uniform(rng, *_SMALL))
     elif not far:
-        # Several motions add up, so that most scenes would be too lively otherwise.
+        # Several motions add up: without this, most scenes would have too much motion.
         reach = max(low, log_uniform(rng, _CALM * reach, reach))
     still = rng.uniform() < config.still_share and not far
     length = (
@@ -109,15 +97,7 @@ def draw_camera(rng: np.random.Generator, config: SyntheticConfig) -> Camera:
 
 
 class Mover:
-    """Draws how the layers of one scene move.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    config : SyntheticConfig
-        Shares and limits.
-    """
+    """Draws the motions of the layers of one scene."""
 
     def __init__(self, rng: np.random.Generator, config: SyntheticConfig) -> None:
         self._rng = rng
@@ -127,23 +107,15 @@ class Mover:
     def draw(
         self, box: Box, center: tuple[float, float], parallax: float, *, still_share: float
     ) -> Motion:
-        """Draw how one layer moves.
+        """Draw the motion of a layer that is visible in a box of the first frame.
 
-        Parameters
-        ----------
-        box : Box
-            Where in the first frame the layer is seen.
-        center : (float, float)
-            What the layer turns about.
-        parallax : float
-            How much of the camera's translation the layer shows.
-        still_share : float
-            Chance that it has no motion of its own.
+        It rotates around `center`, has the share `parallax` of the camera's translation, and with
+        the probability `still_share` no motion of its own.
         """
         size = 0.5 * float(np.hypot(box[2] - box[0], box[3] - box[1]))
         own = IDENTITY
         if self._rng.uniform() >= still_share:
-            # What is near (painted later) tends to move more.
+            # Near layers tend to move more.
             reach = self._camera.reach * min(1.0, 0.35 + 0.5 * parallax)
             own = self._own(center, size, reach)
         bent = self._rng.uniform() < self._config.elastic_share
@@ -155,7 +127,7 @@ class Mover:
         rng, config = self._rng, self._config
 
         def change(largest: float) -> float:
-            # The rim of the layer is not to move farther than the layer does.
+            # The border of the layer must not move farther than the layer does.
             top = min(largest, reach / max(size, 1.0)) + _TINY
             return float(rng.choice([-1, 1])) * log_uniform(rng, min(2e-3, top / 4), top)
 
@@ -179,7 +151,7 @@ class Mover:
         unit = Elastic(waves, amplitudes)
         strain = log_uniform(rng, 0.1 * largest, largest)
         factor = min(strain / unit.strain, 0.5 * self._camera.reach / unit.reach)
-        # Too weak to be worth its time.
+        # Otherwise it is too weak to be worth the time.
         return unit.scaled(factor) if factor * unit.reach > 0.02 else None
 
 
@@ -189,7 +161,7 @@ def _capped(motion: Motion, box: Box, config: SyntheticConfig) -> Motion:
     length = farthest(affine, box)
     if elastic is not None:
         length += elastic.reach * max(1.0, float(np.linalg.norm(affine[:, :2], 2)))
-    # A hair below, because of rounding.
+    # Slightly below the limit, because of rounding.
     factor = 0.9999 * config.max_displacement / max(length, _TINY)
     if factor >= 1:
         return motion

@@ -1,4 +1,4 @@
-"""Pictures made by formulas: for scenes without photographs, and for variety among them."""
+"""Procedural textures: for scenes without photographs, and for variety among them."""
 
 from __future__ import annotations
 
@@ -14,46 +14,20 @@ _SIDE = 512
 
 
 def procedural_picture(number: int, side: int = _SIDE) -> _Picture:
-    """Draw a picture: clouds, marble, bricks, grain, pebbles, stripes and more.
-
-    Parameters
-    ----------
-    number : int
-        Which one; the same number gives the same picture.
-    side : int
-        Height and width in pixels.
-
-    Returns
-    -------
-    picture : (side, side, 3) uint8
-        RGB.
-    """
+    """Draw a texture by its number: (side, side, 3) uint8. The same number gives the same one."""
     rng = np.random.default_rng([7, number])
     plane = list(_KINDS.values())[number % len(_KINDS)](rng, side)
     colored = _colored(plane, _random_palette(rng))
-    # Some life in large areas of one value.
+    # Some variation in large areas of one value.
     light = 1 + rng.uniform(0.05, 0.3) * (_clouds(rng, side, 4, 0.7) - 0.5)
     return np.clip(colored * light[..., None], 0, 255).astype(np.uint8)
 
 
 def painted_picture(rng: np.random.Generator, kind: str, palette: str, side: int) -> _Picture:
-    """Draw a picture of one kind in given colors, with fine grain everywhere.
+    """Draw a texture with fine grain: (side, side, 3) uint8.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    kind : str
-        One of the keys of `_KINDS`.
-    palette : str
-        Hexadecimal RGB colors, as in ``"000000 ff8800 ffffff"``, which follow each other smoothly.
-    side : int
-        Height and width in pixels.
-
-    Returns
-    -------
-    picture : (side, side, 3) uint8
-        RGB.
+    `kind` is a key of `_KINDS`, and `palette` are the RGB colors of a smooth transition, as in
+    ``"000000 ff8800 ffffff"``.
     """
     colors = np.array([list(bytes.fromhex(color)) for color in palette.split()], np.float64)
     colored = _colored(_KINDS[kind](rng, side), colors)
@@ -62,7 +36,7 @@ def painted_picture(rng: np.random.Generator, kind: str, palette: str, side: int
 
 
 def _clouds(rng: np.random.Generator, side: int, cells: int, roughness: float) -> _Plane:
-    """Noise in 0..1 over several octaves, from `cells` cells per side on."""
+    """Noise from 0 to 1 over several octaves; the coarsest has `cells` cells per side."""
     total, weight = rng.uniform(-1, 1, (cells, cells)).astype(np.float32), 1.0
     while cells < side:
         cells, weight = min(2 * cells, side), weight * roughness
@@ -137,7 +111,7 @@ def _dots(rng: np.random.Generator, side: int) -> _Plane:
 
 
 def _cells(rng: np.random.Generator, side: int) -> _Plane:
-    """Pebbles: the distance to the nearest of some points, of which each cell holds one."""
+    """Pebbles: the distance to the nearest of some points, one in each cell."""
     cells = int(rng.integers(10, 28))
     points = rng.uniform(0, 1, (cells + 2, cells + 2, 2)).astype(np.float32)
     shade = rng.uniform(0.3, 1.0, (cells + 2, cells + 2)).astype(np.float32)
@@ -208,7 +182,7 @@ _KINDS: dict[str, Callable[[np.random.Generator, int], _Plane]] = {
 
 
 def _random_palette(rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw colors that in general go from dark to bright."""
+    """Draw colors that usually go from dark to bright."""
     count = int(rng.integers(3, 6))
     brightness = np.linspace(rng.uniform(10, 70), rng.uniform(150, 250), count)
     tint = rng.uniform(0.5, 1.5, (count, 3))

@@ -1,4 +1,4 @@
-"""Scenes and endless sets of them."""
+"""Random scenes, and data sets of them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from hamflow.datasets.synthetic.stage import set_stage
 from hamflow.datasets.synthetic.textures import TextureSet, load_textures
 from hamflow.errors import InputError
 
-_GEOMETRY, _EFFECTS, _NOISE = range(3)  # each has random numbers of its own
+_GEOMETRY, _EFFECTS, _NOISE = range(3)  # each has its own random numbers
 
 
 @dataclass(frozen=True, eq=False)
 class SyntheticScene:
-    """Two frames and the truth about them.
+    """Two frames and the true flow between them.
 
     Attributes
     ----------
     image0, image1 : (H, W, 3) uint8
         The frames, RGB.
     flow : (H, W, 2) float32
-        Where each pixel of `image0` goes, also where it gets hidden or leaves the frame.
+        From `image0` to `image1`, also for occluded pixels.
     occluded : (H, W) bool
-        Whether the pixel of `image0` is hidden or outside in `image1`.
+        Whether the pixel of `image0` is covered or outside of the frame in `image1`.
     backward_flow : (H, W, 2) float32
-        Where each pixel of `image1` comes from, minus where it is.
+        From `image1` to `image0`.
     backward_occluded : (H, W) bool
-        Whether the pixel of `image1` is hidden or outside in `image0`.
+        Whether the pixel of `image1` is covered or outside of the frame in `image0`.
     """
 
     image0: NDArray[np.uint8]
@@ -56,7 +56,7 @@ def render_scene(
     Parameters
     ----------
     config : SyntheticConfig
-        What it is drawn from.
+        The settings.
     seed : int or sequence of int
         Not negative. The same seed, settings and textures give the same bytes.
     textures : TextureSet
@@ -65,13 +65,8 @@ def render_scene(
     Returns
     -------
     scene : SyntheticScene
-        Frames, flow and occlusions. These do not depend on the effects, so that `config.clean`
-        changes nothing but the frames.
-
-    Raises
-    ------
-    InputError
-        If the seed is negative.
+        Frames, flow and occlusions. Flow and occlusions do not depend on the effects, so
+        `config.clean` changes only the frames.
 
     Examples
     --------
@@ -88,18 +83,7 @@ def render_scene(
 def render_both(
     config: SyntheticConfig, seed: int | Sequence[int], textures: TextureSet
 ) -> tuple[SyntheticScene, SyntheticScene]:
-    """Render one scene without and with effects.
-
-    Parameters
-    ----------
-    config, seed, textures
-        As in `render_scene`.
-
-    Returns
-    -------
-    clean, final : SyntheticScene
-        What `render_scene` gives with and without `config.clean`.
-    """
+    """Render a scene twice: without and with effects; see `render_scene`."""
     stage = _Stage(config, seed, textures)
     known = stage.truth()
     return SyntheticScene(*stage.clean(), *known), SyntheticScene(*stage.filmed(), *known)
@@ -124,7 +108,7 @@ def _truth(canvas: Canvas, layers: Sequence[Layer]) -> _Truth:
 
 
 class _Stage:
-    """One scene before it is rendered."""
+    """A scene before it is rendered."""
 
     def __init__(
         self, config: SyntheticConfig, seed: int | Sequence[int], textures: TextureSet
@@ -159,29 +143,22 @@ def _entropy(seed: int | Sequence[int]) -> list[int]:
 
 
 class SyntheticDataset(Sequence[SyntheticScene]):
-    """Random scenes, rendered when they are asked for.
+    """Random scenes, rendered on access.
 
-    ``dataset[i]`` depends on the settings, the seed, the photographs and `i` only: any process
-    gives the same bytes, in any order. Pickled, it is small; the photographs are read again where
-    it is used.
+    ``dataset[i]`` depends only on the settings, the seed, the photographs and `i`: every process
+    gives the same bytes, in any order. A pickle of it is small, because the photographs are read
+    again where it is used.
 
     Parameters
     ----------
     config : SyntheticConfig
-        What the scenes are drawn from.
+        The settings of the scenes.
     folder : str or os.PathLike, optional
         Photographs, as in `load_textures`.
     seed : int
-        Another number, other scenes.
+        Another seed gives other scenes.
     size : int
         How many scenes there are.
-
-    Raises
-    ------
-    InputError
-        If the seed is negative or the size not positive.
-    FileError
-        If the photographs cannot be read.
     """
 
     def __init__(
@@ -224,7 +201,7 @@ class SyntheticDataset(Sequence[SyntheticScene]):
 
     @property
     def textures(self) -> TextureSet:
-        """The pictures that the scenes are made of."""
+        """The textures of the scenes."""
         if self._textures is None:
             self._textures = load_textures(self.folder)
         return self._textures

@@ -12,46 +12,26 @@ from PIL import Image, ImageDraw, ImageFont, features
 from hamflow.datasets.synthetic.geometry import Box
 
 _Points = NDArray[np.float64]
-_TOUCHED = 0.6  # cells by which polygons come out wider, on average
+_TOUCHED = 0.6  # cells by which Pillow draws polygons too wide, on average
 _LETTERS = "ABDEFGHKMNPRSTXYZabdeghkmnpqrstxy023456789&?#%@"
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A filled polygon, a stroke of some width along a line, or letters.
+    """A filled polygon, a stroke along a line, or letters."""
 
-    Attributes
-    ----------
-    points : (N, 2) array
-        Corners in pixels; of letters, their middle.
-    width : float
-        Of the stroke; 0 for a filled polygon. Height of letters.
-    solid : bool
-        Whether the part is added, or cut out.
-    text : str
-        Letters.
-    """
-
-    points: _Points
-    width: float = 0.0
-    solid: bool = True
-    text: str = ""
+    points: _Points  # (N, 2): corners in pixels; the center of letters
+    width: float = 0.0  # of a stroke, or 0 for a filled polygon; the height of letters
+    solid: bool = True  # whether the part is added, or cut out
+    text: str = ""  # letters
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Parts, drawn one over the other.
-
-    Attributes
-    ----------
-    parts : list of Part
-        In pixels, around (0, 0).
-    thin : bool
-        Whether it consists of thin structures.
-    """
+    """Parts around (0, 0), drawn one over the other."""
 
     parts: list[Part] = field(default_factory=list)
-    thin: bool = False
+    thin: bool = False  # whether it consists of thin structures
 
     @property
     def box(self) -> Box:
@@ -101,16 +81,9 @@ def draw_shape(rng: np.random.Generator, radius: float, thin: bool) -> Shape:
 
 
 def ground(rng: np.random.Generator, reach: float, edge: float) -> Shape:
-    """Return all that is below a rugged line: a hill, a wall, a table in the foreground.
+    """Return everything below a rugged line: a hill, a wall, a table in the foreground.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    reach : float
-        How far to the sides and down it goes, in pixels.
-    edge : float
-        Roughness of the line in pixels.
+    It extends `reach` pixels to the sides and down; `edge` is the roughness of the line in pixels.
     """
     heights = np.zeros(2)
     step = edge
@@ -158,7 +131,7 @@ def _blossom(rng: np.random.Generator, r: float) -> Shape:
 
 
 def _blob(rng: np.random.Generator, r: float) -> Shape:
-    """Give a round thing random bumps; finer ones are smaller."""
+    """Return a disk with random bumps; finer ones are smaller."""
     angles = _round(240)
     radii = np.ones(240)
     rough = rng.uniform(0.8, 1.6)

@@ -1,14 +1,14 @@
-"""Sets of scenes on the disk, in the layout of the MPI Sintel benchmark.
+"""Data sets of synthetic scenes on the disk, in the layout of MPI-Sintel.
 
 ::
 
-    ROOT/run.jsonl                                   what the set is drawn from, and its files
+    ROOT/run.jsonl                                   log: the settings and all files
     ROOT/training/clean/SCENE/frame_0001.png         without effects
                               frame_0002.png
-    ROOT/training/final/SCENE/...                    the same with them
+    ROOT/training/final/SCENE/...                    the same with effects
     ROOT/training/flow/SCENE/frame_0001.flo
-    ROOT/training/occlusions/SCENE/frame_0001.png    white: hidden in the second frame
-    ROOT/training/invalid/SCENE/frame_0001.png       white: not to be evaluated, which is nowhere
+    ROOT/training/occlusions/SCENE/frame_0001.png    white: occluded
+    ROOT/training/invalid/SCENE/frame_0001.png       white: not to be evaluated (nowhere)
 """
 
 from __future__ import annotations
@@ -32,18 +32,12 @@ from hamflow.io import write_flow, write_image
 from hamflow.io._atomic import make_folder
 from hamflow.io._identity import file_record
 
-_VERSION = 1  # of what a seed gives: another one if scenes of the same seed look different
+_VERSION = 1  # to be increased when a seed gives other scenes
 
 
 @dataclass(frozen=True)
 class SetReport:
-    """What `write_sintel` has done.
-
-    Attributes
-    ----------
-    written, known : int
-        How many scenes it wrote, and how many were complete before.
-    """
+    """How many scenes `write_sintel` wrote, and how many were complete before."""
 
     written: int
     known: int
@@ -63,41 +57,34 @@ def write_sintel(
     """Write scenes in Sintel's layout.
 
     The scenes are those of `SyntheticDataset`, in the same order. Complete ones are not written
-    again, so an interrupted call can simply be repeated, and a larger `count` extends a set. Scenes
-    with files that are missing or were changed are rendered again.
+    again, so an interrupted call can be repeated, and a larger `count` extends a set. Scenes with
+    files that are missing or were changed are rendered again.
 
     Parameters
     ----------
     root : str or os.PathLike
-        The folder of the set, which is made if it does not exist.
+        The folder of the set, which is created if it does not exist.
     config : SyntheticConfig
-        What the scenes are drawn from. With `config.clean` there is no folder ``final``.
+        The settings of the scenes. With `config.clean` there is no folder ``final``.
     count : int
-        How many scenes the set is to have.
+        How many scenes the set will have.
     folder : str or os.PathLike, optional
         Photographs, as in `load_textures`.
     seed : int
-        Another number, other scenes.
+        Another seed gives other scenes.
     workers : int
-        In how many processes to render. They are started afresh, so a script that asks for more
-        than one needs the usual ``if __name__ == "__main__":``.
+        How many processes render. A script that uses more than one needs the usual
+        ``if __name__ == "__main__":``.
     overwrite : bool
-        Begin anew: remove the scenes of an earlier set in that folder.
+        Start again, and remove the scenes of an earlier set in that folder.
     callback : callable, optional
         Called with the number of complete scenes and `count`, first before any is rendered.
 
-    Returns
-    -------
-    report : SetReport
-        How many scenes were written.
-
     Raises
     ------
-    InputError
-        If `count`, `seed` or `workers` is out of range.
     FileError
-        If a photograph cannot be read or a file cannot be written, if the folder holds a set that
-        was drawn from something else, or other files, or if another process is writing it.
+        If a photograph cannot be read or a file cannot be written, if the folder holds other files
+        or a set with other settings, or if another process is writing it.
     """
     for name, value in (("count", count), ("workers", workers)):
         if value < 1:
@@ -130,17 +117,16 @@ def _name(number: int) -> str:
 
 
 class _Job:
-    """Renders and writes one scene after the other, in any process."""
+    """Renders and writes one scene after another, in any process."""
 
     def __init__(self, base: Path, config: SyntheticConfig, dataset: SyntheticDataset) -> None:
         self._base = base
         self._clean = config.clean
-        # It leaves the photographs behind when it is sent to another process.
         self._dataset = dataset
         self._passes = ("clean",) if config.clean else ("clean", "final")
 
     def prepare(self) -> None:
-        """Read the photographs."""
+        """Read the photographs, which are not sent to another process."""
         self._dataset.textures  # noqa: B018
 
     def _paths(self, number: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the layers of a scene look like: pieces of pictures, recolored and lit."""
+"""The textures of layers: pieces of pictures with other colors and light."""
 
 from __future__ import annotations
 
@@ -12,21 +12,11 @@ from hamflow.datasets.synthetic.textures import TextureSet
 
 _CHOOSY = 0.65  # share of layers for which the more detailed of two pieces is taken
 _REFLECTED = 0.2  # share of layers whose picture may be continued by reflection
-_LARGEST = 1.6  # pixels: a photograph's pixels are not drawn larger only to avoid reflections
+_LARGEST = 1.6  # a photograph is not magnified more than this only to avoid reflections
 
 
 class Wardrobe:
-    """The pictures of a scene, and what their colors have in common.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    config : SyntheticConfig
-        Shares.
-    textures : TextureSet
-        What to choose from.
-    """
+    """Chooses the textures of a scene, whose colors have something in common."""
 
     def __init__(
         self, rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet
@@ -45,14 +35,8 @@ class Wardrobe:
     ) -> Image.Image:
         """Return the RGBA texture of a layer.
 
-        Parameters
-        ----------
-        extent : (float, float)
-            Its width and height in pixels of the frames.
-        size : (int, int)
-            The same in texels.
-        mask : Image or None
-            How much of each texel is covered; None for all.
+        `extent` is its width and height in pixels of the frames, `size` the same in texels, and
+        `mask` the coverage of each texel; None if all are covered.
         """
         picture = self._piece((int(np.ceil(extent[0])), int(np.ceil(extent[1]))))
         if self._rng.uniform() < 0.5:
@@ -64,7 +48,7 @@ class Wardrobe:
 
     def _piece(self, extent: tuple[int, int]) -> Image.Image:
         procedural = self._rng.uniform() < self._config.procedural_share
-        # Both of a kind: procedural ones have more detail than most photographs.
+        # Both are of the same kind: procedural ones have more detail than most photographs.
         count = 2 if self._rng.uniform() < _CHOOSY else 1
         pieces = [self._any_piece(extent, procedural=procedural) for _ in range(count)]
         return max(pieces, key=_detail) if count > 1 else pieces[0]
@@ -95,7 +79,7 @@ class Wardrobe:
         return ImageChops.invert(changed) if rng.uniform() < 0.03 else changed
 
     def _lit(self, picture: Image.Image, mask: Image.Image | None) -> Image.Image:
-        """Light a layer unevenly; let some appear round."""
+        """Light a layer unevenly, and make some look round."""
         rng = self._rng
         darkest = 0.55 if rng.uniform() < 0.5 else 0.9
         light = np.asarray(255 * rng.uniform(darkest, 1.0, (4, 4)), np.uint8)
@@ -106,23 +90,23 @@ class Wardrobe:
 
 
 def rim(mask: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """Return how bright a thing with this outline is if it appears round: darker at its rim."""
+    """Return the brightness of an object with this outline that looks round: darker at its rim."""
     inner = mask.resize(size, Image.Resampling.BOX)
     inner = inner.filter(ImageFilter.BoxBlur(max(1, min(size) // 10)))
     return inner.point(_RIM)
 
 
-_RIM = [95 + 160 * value // 255 for value in range(256)]  # how light it is, by what is covered
+_RIM = [95 + 160 * value // 255 for value in range(256)]  # brightness by coverage
 
 
 def _detail(picture: Image.Image) -> float:
-    """Return how much neighbors differ, which is more where there is more to see."""
+    """Return the mean difference of neighboring pixels."""
     green = np.asarray(picture)[::3, :, 1].astype(np.int16)
     return float(np.abs(np.diff(green, axis=1)).mean())
 
 
 def _turned_hue(angle: float, saturation: float) -> NDArray[np.float64]:
-    """Return the color matrix that turns hues about gray and scales the saturation."""
+    """Return the color matrix that rotates hues around gray and scales the saturation."""
     gray = np.full((3, 3), 1 / 3)
     cross = np.array([[0, -1, 1], [1, 0, -1], [-1, 1, 0]]) / np.sqrt(3)
     turned = np.cos(angle) * (np.eye(3) - gray) + np.sin(angle) * cross

@@ -1,4 +1,4 @@
-"""Composing the layers of a scene."""
+"""Composition of the layers of a scene."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from hamflow.datasets.synthetic.textures import TextureSet
 
 Dress = Callable[[tuple[float, float], tuple[int, int], Image.Image | None], Image.Image]
 
-# Texels per pixel. Above 1, because interpolation blurs differently at and between texels, which
-# would make the frames differ.
+# Texels per pixel. Above 1, because interpolation between texels blurs, which would make the frames
+# differ.
 _DENSITY = 1.5
-_STILL = 0.7  # share of backgrounds that only the camera moves
+_STILL = 0.7  # probability that only the camera moves the background
 MARGIN = 2.0  # pixels around a shape in its texture
 LEAST = 4.0  # pixels: narrower pieces of a layer are left out
 
@@ -52,7 +52,7 @@ class _Stage:
         self._mover = Mover(rng, config)
         self._wardrobe = Wardrobe(rng, config, textures)
         self._frame: Box = (0.0, 0.0, config.width - 1.0, config.height - 1.0)
-        # What sizes are measured by: more than the shorter side where the frame is wide.
+        # The unit of sizes: more than the shorter side if the frame is wide.
         shorter = min(config.height, config.width)
         self._side = min(1.3 * shorter, float(np.sqrt(config.height * config.width)))
 
@@ -89,7 +89,7 @@ class _Stage:
         return self._make(shape, domain, to_local, motion, depth=depth)
 
     def _shape(self) -> tuple[Shape, float]:
-        """Draw an outline, and how it is turned."""
+        """Draw an outline and its rotation."""
         rng, side = self._rng, self._side
         thin = rng.uniform() < self._config.thin_share
         if not thin and rng.uniform() < 0.18:
@@ -102,7 +102,7 @@ class _Stage:
         return shape, rng.normal(0, 0.15) if upright else rng.uniform(0, 2 * np.pi)
 
     def _shown(self, to_local: Affine, motion: Motion) -> Box:
-        # While the shutter is open, some more comes into view.
+        # While the shutter is open, more comes into view.
         blur = self._config.shutter * farthest(motion.affine, self._frame)
         return shown(self._frame, to_local, motion, 0.5 * min(blur, longest_blur(self._config)))
 
@@ -131,21 +131,8 @@ def make_layer(
 ) -> Layer:
     """Return the layer with an outline, or without one for a background.
 
-    Parameters
-    ----------
-    shape : Shape or None
-        The outline in the layer's own plane.
-    domain : Box
-        The part of that plane that is needed.
-    to_local : Affine
-        From the first frame to that plane.
-    motion : Motion
-        To the second frame.
-    depth : float
-        As in `Layer`.
-    dress : callable
-        As `Wardrobe.dress`: returns the texture, given its extent in pixels, its size in texels,
-        and how much of each texel is covered.
+    The outline is in the layer's own plane, to which `to_local` maps the first frame; `domain` is
+    the part of this plane that is needed. `dress` makes the texture, as `Wardrobe.dress` does.
     """
     left, top = domain[:2]
     columns = int(np.ceil((domain[2] - left) * _DENSITY))
@@ -157,14 +144,14 @@ def make_layer(
     if shape is not None:
         texels.clear_border()
     d = _DENSITY
-    # The center of the first texel is half a texel inside of the box.
+    # The center of the first texel is half a texel inside the box.
     to_texels = np.array([[d, 0.0, -d * left - 0.5], [0.0, d, -d * top - 0.5]])
     place = compose(to_texels, to_local)
     return Layer(texels, place, *motion, depth=depth, solid=shape is None)
 
 
 def plane_at(center: tuple[float, float], angle: float) -> Affine:
-    """Return the map to a layer's own plane, whose origin is in the middle."""
+    """Return the map to a layer's own plane, whose origin is the center."""
     moved = about(center, similarity(-angle, 1.0))
     moved[:, 2] -= center
     return moved

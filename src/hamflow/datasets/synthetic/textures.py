@@ -1,4 +1,4 @@
-"""The pictures that layers are cut from."""
+"""The pictures from which the textures of layers are cut."""
 
 from __future__ import annotations
 
@@ -18,27 +18,19 @@ from hamflow.errors import FileError, missing_file
 from hamflow.io import read_image
 
 _Picture = NDArray[np.uint8]
-_PROCEDURAL = 24  # how many textures are made by formulas
+_PROCEDURAL = 24  # how many procedural textures there are
 _SUFFIXES = (".jpg", ".jpeg", ".png")
-_LONGEST = 1280  # larger photographs are reduced to this many pixels: memory, not quality
-_FINEST = 0.8  # pixels of the frame in a pixel of a picture at least
-_SMALLEST = 16  # no level of a pyramid is smaller
+_LONGEST = 1280  # pixels; larger photographs are downsampled to save memory
+_FINEST = 0.8  # least size of a pixel of a picture, in pixels of the frame
+_SMALLEST = 16  # pixels of the smallest level of a pyramid
 
 
 @dataclass(frozen=True, eq=False)
 class Texture:
-    """One picture in several resolutions, each half of the one before.
+    """One picture in several resolutions, each half of the one before."""
 
-    Attributes
-    ----------
-    name : str
-        The file's name, or ``"procedural"``.
-    levels : tuple of (H, W, 3) uint8
-        From fine to coarse.
-    """
-
-    name: str
-    levels: tuple[_Picture, ...]
+    name: str  # of the file, or "procedural"
+    levels: tuple[_Picture, ...]  # (H, W, 3) uint8, from fine to coarse
 
     @classmethod
     def of(cls, name: str, picture: _Picture) -> Texture:
@@ -54,18 +46,17 @@ class Texture:
         return float(max(size[0] / width, size[1] / height))
 
     def cut(self, size: tuple[int, int], scale: float, where: tuple[float, float]) -> Image.Image:
-        """Return a rectangle of the picture, continued by reflection where it ends.
+        """Return a rectangle of the picture, which is reflected at its borders.
 
         Parameters
         ----------
         size : (int, int)
-            Width and height that the rectangle is to have where it is used.
+            Width and height of the rectangle in the frame.
         scale : float
-            How large a pixel of the finest level is there. The level is chosen such that its
-            pixels are .8 to 1.6 pixels large: no finer, which would flicker under motion. Small
-            pictures are enlarged for it.
+            Size of a pixel of the finest level in the frame. The level is chosen such that its
+            pixels are 0.8 to 1.6 pixels large; finer ones would flicker under motion.
         where : (float, float)
-            In 0..1: from which part of the picture it comes.
+            Position in the picture, from 0 to 1.
         """
         scale = max(scale, _FINEST / 2 ** (len(self.levels) - 1))
         level = max(0, int(np.ceil(np.log2(_FINEST / scale))))
@@ -82,7 +73,7 @@ class Texture:
 
 
 def _span(length: float, available: int, where: float) -> tuple[int, int]:
-    """Return how many pixels to take, and from which on."""
+    """Return the number of pixels to take, and the first one."""
     count = max(2, int(np.ceil(length)))
     room = available - count if available >= count else 2 * available
     return count, int(where * room)
@@ -95,24 +86,18 @@ def _reflected(start: int, count: int, period: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class TextureSet:
-    """All pictures of a set of scenes.
-
-    Attributes
-    ----------
-    photographs : sequence of Texture
-        The user's. There may be none; procedural ones there are always.
-    """
+    """The photographs of the user, of which there may be none, and the procedural textures."""
 
     photographs: Sequence[Texture]
 
     def draw(self, rng: np.random.Generator, *, procedural: bool) -> Texture:
-        """Choose a photograph, or a procedural texture where there is none or it is asked for."""
+        """Choose a photograph, or a procedural texture if there is none or `procedural` is set."""
         if procedural or not self.photographs:
             return procedural_texture(int(rng.integers(_PROCEDURAL)))
         return self.photographs[int(rng.integers(len(self.photographs)))]
 
     def fingerprint(self) -> str:
-        """Return a text that is the same for the same photographs only."""
+        """Return a hash of the photographs."""
         digest = hashlib.blake2b(digest_size=16)
         for texture in self.photographs:
             picture = texture.levels[0]
@@ -128,19 +113,9 @@ def load_textures(folder: str | os.PathLike[str] | None = None) -> TextureSet:
     ----------
     folder : str or os.PathLike, optional
         All ``.jpg``, ``.jpeg`` and ``.png`` files in it and in the folders below it are read, in
-        the order of their names; other files are ignored. Without it there are only procedural
-        pictures.
-
-    Returns
-    -------
-    textures : TextureSet
-        About 3 MB for each photograph of 1024 × 768 pixels. Larger ones than 1280 pixels are
-        reduced.
-
-    Raises
-    ------
-    FileError
-        If the folder does not exist or holds no photograph, or one cannot be read.
+        the order of their names; other files are ignored. Photographs of more than 1280 pixels are
+        downsampled; one of 1024 × 768 pixels takes about 3 MB of memory. Without a folder, there
+        are only procedural textures.
     """
     if folder is None:
         return TextureSet(())
@@ -162,7 +137,7 @@ def load_textures(folder: str | os.PathLike[str] | None = None) -> TextureSet:
 
 @cache
 def procedural_texture(number: int) -> Texture:
-    """Return one of the procedural textures, which are drawn on first use and never change."""
+    """Return one of the procedural textures, which is drawn on first use."""
     return Texture.of("procedural", procedural_picture(number))
 
 
@@ -173,7 +148,7 @@ def _photograph(path: Path) -> _Picture:
     height, width = picture.shape[:2]
     if min(height, width) < _SMALLEST:
         raise FileError(
-            f"{path}: has only {width} × {height} pixels; remove it or take a larger photograph."
+            f"{path}: has only {width} × {height} pixels; remove it or use a larger photograph."
         )
     longest = max(height, width)
     if longest <= _LONGEST:
