@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from hamflow import Estimator
-from hamflow._scale import enlarged_smoothly
+from hamflow._scale import upsample_linear
 from hamflow._types import Flow, Mask
 from hamflow.datasets.folder import FolderDataset
 from hamflow.flow import endpoint_error
@@ -68,7 +68,7 @@ def stage_errors(estimator: Estimator, pair: Any) -> dict[str, float]:
         "matches": refined(found.flow, right),
         "visible": refined(np.rint(truth), visible),
         "completed": refine(frames, truth, visible, scale),
-        "upsampled": enlarged_smoothly(truth, scale, frames[0].shape) * np.float32(scale),
+        "upsampled": upsample_linear(truth, scale, frames[0].shape) * np.float32(scale),
         "truth": refine(frames, full, visible_full, 1),
     }
     return {name: float(np.nanmean(endpoint_error(flows[name], pair.flow))) for name in COLUMNS}

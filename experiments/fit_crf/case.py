@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow._check import as_flow, as_image
-from hamflow._scale import reduced
+from hamflow._scale import downsample
 from hamflow._types import Bits
 from hamflow.descriptors import pair_bits
 from hamflow.errors import InputError
@@ -67,9 +67,9 @@ class FitCase:
         truth = truth[: height * scale, : width * scale]
         if not np.isfinite(truth).all(axis=2).any():
             raise InputError(f"The pair {pair.name!r} has no pixel of known flow; omit it.")
-        image = reduced(first, scale)
+        image = downsample(first, scale)
         return cls(
-            pair.name, image, describe(image), describe(reduced(second, scale)), truth, scale
+            pair.name, image, describe(image), describe(downsample(second, scale)), truth, scale
         )
 
     def errors(self, flow: NDArray[np.float32], cap: float) -> tuple[float, float]:

@@ -29,7 +29,7 @@ from experiments.paper.published import (
     TIMINGS,
 )
 from hamflow._runtime import machine
-from hamflow._scale import reduced
+from hamflow._scale import downsample
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import demo_scene
 from hamflow.descriptors import Descriptor, load_model
@@ -170,7 +170,7 @@ class _Case:
     def __init__(self, row: Row, model: Descriptor, image0: Image, image1: Image) -> None:
         self.row = row
         self._model = model
-        self._frames = reduced(image0, row.factor), reduced(image1, row.factor)
+        self._frames = downsample(image0, row.factor), downsample(image1, row.factor)
         self._fields = self._describe(0), self._describe(1)
 
     @property

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from experiments.bench._measure import timed
 from hamflow import Window, crf, matching, pair_bits
-from hamflow._scale import enlarged_flow, reduced
+from hamflow._scale import downsample, upsample_flow
 from hamflow.datasets import FlowPair
 from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import epe_metrics
@@ -66,7 +66,7 @@ def main() -> None:
 def _measure(pairs: FolderDataset) -> Iterator[dict[str, object]]:
     for pair in pairs:
         for factor, side in SCALES:
-            image0, image1 = reduced(pair.image0, factor), reduced(pair.image1, factor)
+            image0, image1 = downsample(pair.image0, factor), downsample(pair.image1, factor)
             bits0, bits1 = pair_bits(image0), pair_bits(image1)
             window = Window.of(side)
             base = {"pair": pair.name, "scale": factor, "d": side}
@@ -93,7 +93,7 @@ def _measure(pairs: FolderDataset) -> Iterator[dict[str, object]]:
 
 def _errors(flow: NDArray[np.float32], pair: FlowPair, factor: int) -> dict[str, object]:
     """Return the errors of a flow, in pixels of full resolution."""
-    full = enlarged_flow(flow, factor)
+    full = upsample_flow(flow, factor)
     height, width = full.shape[:2]
     metrics = epe_metrics(full, pair.flow[:height, :width])
     return {"epe": f"{metrics.epe_all:.4f}", "fl": f"{metrics.fl_all:.4f}"}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
+def downsample(image: NDArray[Any], factor: int) -> NDArray[Any]:
     """Return the means of boxes of factor × factor pixels; incomplete boxes are left out."""
     if factor == 1:
         return image
@@ -21,12 +21,12 @@ def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
     return result
 
 
-def enlarged_flow(flow: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
+def upsample_flow(flow: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
     """Give every pixel of a box the flow of the box, in pixels of the larger size."""
     return np.repeat(np.repeat(flow * np.float32(factor), factor, axis=0), factor, axis=1)
 
 
-def enlarged_smoothly(
+def upsample_linear(
     field: NDArray[np.float32], factor: int, shape: tuple[int, int]
 ) -> NDArray[np.float32]:
     """Interpolate a field between the centers of its boxes, linearly, cut to `shape`.
@@ -47,7 +47,7 @@ def enlarged_smoothly(
     return field
 
 
-def enlarged_boxes(field: NDArray[Any], factor: int, shape: tuple[int, int]) -> NDArray[Any]:
+def upsample_nearest(field: NDArray[Any], factor: int, shape: tuple[int, int]) -> NDArray[Any]:
     """Repeat each value over its box, cut to `shape` or continued by the outermost values."""
     rows, columns = (
         np.minimum(np.arange(size) // factor, have - 1)

@@ -11,7 +11,7 @@ import pytest
 
 from _networks import SMALL, random_weights
 from hamflow import Estimator, InputError, endpoint_error, load_model
-from hamflow._scale import enlarged_boxes, enlarged_flow, reduced
+from hamflow._scale import downsample, upsample_flow, upsample_nearest
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import demo_scene
 from hamflow.descriptors.weights import save_weights
@@ -90,18 +90,18 @@ def test_preset_from_a_file(tmp_path: Path) -> None:
 
 
 def test_reduced_frames_give_flow_at_full_resolution() -> None:
-    small = [reduced(frame, 2) for frame in FRAMES]
+    small = [downsample(frame, 2) for frame in FRAMES]
     labels = min_projection(*(load_model("pairs").bits(f) for f in small), 16).wta()
     flow = Method(MethodConfig("wta-qq", model="pairs", window=16, scale=2))(*FRAMES).flow
     assert flow.shape == SCENE.flow.shape
-    inner = enlarged_flow(labels, 2)
+    inner = upsample_flow(labels, 2)
     assert np.array_equal(flow[:48, :66], inner)
     assert np.array_equal(flow[48], flow[47])
     assert np.array_equal(flow[:, 66], flow[:, 65])
 
 
 def test_reduced_frames_with_a_preset() -> None:
-    expected = Estimator("fast").estimate(*(reduced(frame, 2) for frame in FRAMES))
+    expected = Estimator("fast").estimate(*(downsample(frame, 2) for frame in FRAMES))
     estimate = Method(MethodConfig("fast", scale=2))(*FRAMES)
     assert expected.confidence is not None
     assert estimate.confidence is not None
@@ -109,7 +109,7 @@ def test_reduced_frames_with_a_preset() -> None:
     shape = FRAMES[0].shape[:2]
     assert estimate.occlusion.shape == shape
     assert np.array_equal(
-        estimate.confidence, enlarged_boxes(expected.confidence, 2, (shape[0], shape[1]))
+        estimate.confidence, upsample_nearest(expected.confidence, 2, (shape[0], shape[1]))
     )
     # Between the centers of the boxes it is interpolated, and in pixels of full resolution.
     assert estimate.flow[:48, :66].mean() == pytest.approx(2 * expected.flow.mean(), rel=0.05)

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from numpy.typing import NDArray
 
-from hamflow._scale import enlarged_boxes, enlarged_flow, enlarged_smoothly, reduced
+from hamflow._scale import downsample, upsample_flow, upsample_linear, upsample_nearest
 
 Array = NDArray[Any]
 
@@ -43,7 +43,7 @@ def enlargements(draw: st.DrawFn) -> tuple[Array, int, tuple[int, int]]:
     factor=FACTORS,
 )
 def test_reduced(image: Array, factor: int) -> None:
-    small = reduced(image, factor)
+    small = downsample(image, factor)
     assert small.dtype == image.dtype
     assert small.shape == (*(side // factor for side in image.shape[:2]), *image.shape[2:])
     for y, x in np.ndindex(small.shape[:2]):
@@ -57,7 +57,7 @@ def test_reduced(image: Array, factor: int) -> None:
 @given(enlargements())
 def test_enlarged_boxes(problem: tuple[Array, int, tuple[int, int]]) -> None:
     field, factor, shape = problem
-    large = enlarged_boxes(field, factor, shape)
+    large = upsample_nearest(field, factor, shape)
     assert large.shape == (*shape, *field.shape[2:])
     assert large.dtype == field.dtype
     assert large.flags.c_contiguous
@@ -71,7 +71,7 @@ def test_enlarged_boxes_are_continued(
 ) -> None:
     field, factor, _ = problem
     shape = factor * field.shape[0] + more, factor * field.shape[1] + more
-    large = enlarged_boxes(field, factor, shape)
+    large = upsample_nearest(field, factor, shape)
     for y, x in np.ndindex(shape):
         near = min(y // factor, field.shape[0] - 1), min(x // factor, field.shape[1] - 1)
         assert (large[y, x] == field[near]).all()
@@ -81,13 +81,13 @@ def test_enlarged_boxes_are_continued(
 def test_enlarged_flow(problem: tuple[Array, int, tuple[int, int]]) -> None:
     field, factor, _ = problem
     shape = factor * field.shape[0], factor * field.shape[1]
-    assert (enlarged_flow(field, factor) == factor * enlarged_boxes(field, factor, shape)).all()
+    assert (upsample_flow(field, factor) == factor * upsample_nearest(field, factor, shape)).all()
 
 
 @given(enlargements())
 def test_enlarged_smoothly(problem: tuple[Array, int, tuple[int, int]]) -> None:
     field, factor, shape = problem
-    large = enlarged_smoothly(field, factor, shape)
+    large = upsample_linear(field, factor, shape)
     assert large.shape == (*shape, *field.shape[2:])
     centers = [(np.arange(side) + 0.5) * factor - 0.5 for side in field.shape[:2]]
     for y, x in np.ndindex(shape):
@@ -100,15 +100,15 @@ def test_enlarged_smoothly(problem: tuple[Array, int, tuple[int, int]]) -> None:
 def test_reduced_again(problem: tuple[Array, int, tuple[int, int]]) -> None:
     field, factor, _ = problem
     shape = factor * field.shape[0], factor * field.shape[1]
-    again = reduced(enlarged_boxes(field, factor, shape), factor)
+    again = downsample(upsample_nearest(field, factor, shape), factor)
     assert np.allclose(again, field, rtol=1e-5, atol=1e-5)
 
 
 @given(value=st.floats(-1e6, 1e6, width=32), factor=FACTORS)
 def test_equal_values_stay_exactly(value: float, factor: int) -> None:
     field = np.full((3, 4), value, np.float32)
-    assert (enlarged_smoothly(field, factor, (3 * factor, 4 * factor)) == field[0, 0]).all()
+    assert (upsample_linear(field, factor, (3 * factor, 4 * factor)) == field[0, 0]).all()
 
 
 def test_enlarged_smoothly_keeps_the_type() -> None:
-    assert enlarged_smoothly(np.ones((2, 3), np.float32), 2, (4, 6)).dtype == np.float32
+    assert upsample_linear(np.ones((2, 3), np.float32), 2, (4, 6)).dtype == np.float32

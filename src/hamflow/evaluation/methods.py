@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow._scale import enlarged_boxes, enlarged_smoothly, reduced
+from hamflow._scale import downsample, upsample_linear, upsample_nearest
 from hamflow.config import PRESETS, preset_config
 from hamflow.crf import CrfConfig, solve
 from hamflow.descriptors import Descriptor, load_model
@@ -176,12 +176,12 @@ class Method:
                 f"A frame of {shape[1]} × {shape[0]} pixels cannot be reduced {factor} times; "
                 "use a smaller scale."
             )
-        small = self._run(reduced(image0, factor), reduced(image1, factor))
+        small = self._run(downsample(image0, factor), downsample(image1, factor))
         if factor == 1:
             return small
         # Flow in whole pixels must not be interpolated; other flow is smooth.
         whole = self.config.name in (*LOCAL, *JOINT)
-        enlarge: Callable[..., Any] = enlarged_boxes if whole else enlarged_smoothly
+        enlarge: Callable[..., Any] = upsample_nearest if whole else upsample_linear
         return replace(
             small,
             flow=enlarge(small.flow, factor, shape) * np.float32(factor),
@@ -276,4 +276,4 @@ def as_rgb(image: Image) -> NDArray[np.uint8]:
 
 
 def _boxes(field: Any, factor: int, shape: tuple[int, int]) -> Any:
-    return None if field is None else enlarged_boxes(field, factor, shape)
+    return None if field is None else upsample_nearest(field, factor, shape)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image as PillowImage
 
 from hamflow._check import as_intensities
-from hamflow._scale import reduced
+from hamflow._scale import downsample
 from hamflow._types import Bits, Image, ImageLike
 from hamflow.descriptors import Descriptor
 from hamflow.errors import InputError
@@ -68,7 +68,7 @@ class Frame:
         height, width = self.shape
         # Incomplete boxes are completed by the outermost pixels.
         padding = ((0, -height % scale), (0, -width % scale), (0, 0))
-        return reduced(np.pad(self.pixels, padding, mode="edge"), scale)
+        return downsample(np.pad(self.pixels, padding, mode="edge"), scale)
 
 
 def as_pixels(image: ImageLike, name: str = "image") -> Image:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hamflow._scale import enlarged_smoothly
+from hamflow._scale import upsample_linear
 from hamflow._types import Field, Flow, FrameLike
 from hamflow.flow import warp
 from hamflow.refinement.consistency import disagreement
@@ -76,5 +76,5 @@ def evidence(
     """
     first, second = (features_of(frame, 1, _BLUR)[..., :3] for frame in frames)
     residual = np.abs(first - warp(second, flows[0])).mean(axis=2)
-    distance = enlarged_smoothly(distance, scale, frames[0].shape)
+    distance = upsample_linear(distance, scale, frames[0].shape)
     return disagreement(flows[0], flows[1]), distance, residual

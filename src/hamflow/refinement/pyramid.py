@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hamflow._scale import enlarged_boxes, enlarged_smoothly
+from hamflow._scale import upsample_linear, upsample_nearest
 from hamflow._types import Field, Flow, FrameLike, Mask
 
 RefineAt = Callable[[int, Flow, Field], Flow]
@@ -33,7 +33,7 @@ class Upsampling:
         self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
     ) -> Flow:
         """Return the flow at full size."""
-        enlarge = enlarged_smoothly if self.smooth else enlarged_boxes
+        enlarge = upsample_linear if self.smooth else upsample_nearest
         return enlarge(flow, scale, frames[0].shape) * np.float32(scale)
 
 
@@ -65,8 +65,8 @@ def coarse_to_fine(
         finer = max(1, scale // 2)
         size = frame.at(finer).shape[:2]
         step = scale // finer
-        flow = enlarged_smoothly(flow, step, size) * np.float32(step)
-        flow = refine_at(finer, flow, enlarged_boxes(weights, finest // finer, size))
+        flow = upsample_linear(flow, step, size) * np.float32(step)
+        flow = refine_at(finer, flow, upsample_nearest(weights, finest // finer, size))
         scale = finer
         if scale == 1:
             return flow
