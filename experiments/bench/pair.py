@@ -11,22 +11,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.bench._measure import StepProgress, timed
 from experiments.variants import ABLATION, Variant
 from hamflow._memory import peak_memory
 from hamflow._runtime import machine
+from hamflow._types import Pixels
 from hamflow.datasets.folder import FolderDataset
 from hamflow.estimator import Estimator
 from hamflow.evaluation import Method
 from hamflow.evaluation.runner import measure
 
-Image = NDArray[Any]
-
 
 def run(
-    frames: Sequence[Image],
+    frames: Sequence[Pixels],
     presets: Sequence[str],
     *,
     peers: Sequence[str] = (),
@@ -105,7 +103,7 @@ def _errors(
 
 
 def _seconds(
-    frames: Sequence[Image],
+    frames: Sequence[Pixels],
     presets: Sequence[str],
     peers: Mapping[str, Method],
     rounds: int,
@@ -135,7 +133,7 @@ def _seconds(
     return best
 
 
-def _next_pair(estimator: Estimator, frames: Sequence[Image]) -> float:
+def _next_pair(estimator: Estimator, frames: Sequence[Pixels]) -> float:
     """Return the mean seconds of a video's pairs after the first, as in ``hamflow video``.
 
     Each pair reuses its first frame, and the window of the pair before.
@@ -145,7 +143,7 @@ def _next_pair(estimator: Estimator, frames: Sequence[Image]) -> float:
     spent = []
     for image in frames[1:]:
 
-        def step(before: Any = last, known: Any = state, image: Image = image) -> Any:
+        def step(before: Any = last, known: Any = state, image: Pixels = image) -> Any:
             frame = estimator.frame(image)
             return frame, estimator.between(before, frame, previous=known)[1]
 

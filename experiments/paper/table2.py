@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from experiments.bench._measure import (
@@ -30,13 +29,12 @@ from experiments.paper.published import (
 )
 from hamflow._runtime import machine
 from hamflow._scale import downsample
+from hamflow._types import Pixels
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import demo_scene
 from hamflow.descriptors import Descriptor, load_model
 from hamflow.errors import InputError
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
-
-Image = NDArray[np.uint8]
 
 COLUMNS = ("features", "wta", "full")
 """Feature extraction of one frame, the local model, and the joint model."""
@@ -167,7 +165,7 @@ def run(
 class _Case:
     """A row with its frames and descriptors, so that its parts can be timed on their own."""
 
-    def __init__(self, row: Row, model: Descriptor, image0: Image, image1: Image) -> None:
+    def __init__(self, row: Row, model: Descriptor, image0: Pixels, image1: Pixels) -> None:
         self.row = row
         self._model = model
         self._frames = downsample(image0, row.factor), downsample(image1, row.factor)
@@ -257,7 +255,7 @@ def _peaks(progress: StepProgress) -> dict[str, float]:
     return found
 
 
-def _memory(model: Descriptor, image0: Image, image1: Image, d: int) -> dict[str, Any]:
+def _memory(model: Descriptor, image0: Pixels, image1: Pixels, d: int) -> dict[str, Any]:
     """Compare the memory of the min-projection of bits with that of the full 4D cost."""
     bits0, bits1 = model.bits(image0), model.bits(image1)
     height, width = bits0.shape

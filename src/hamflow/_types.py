@@ -15,6 +15,8 @@ ImageLike = ArrayLike | str | os.PathLike[str]
 """What users hand in as an image: an array, a PIL image or the path of a file."""
 Image = NDArray[np.float32]
 """(H, W, C) from 0 to 1."""
+Pixels = NDArray[Any]
+"""(H, W) or (H, W, 3): a frame as it was read, uint8 or uint16, or float from 0 to 1."""
 Flow = NDArray[np.float32]
 """(H, W, 2): u to the right, v down, in pixels."""
 AnyFlow = NDArray[np.floating[Any]]
@@ -31,6 +33,9 @@ Labels = NDArray[np.int16]
 """(H, W): label k of u stands for the displacement k + u0 of the window, that of v for k + v0."""
 Volume = NDArray[Any]
 """(H, W, D): a number for each label of each pixel, int16 or float32."""
+
+Costs = NDArray[np.float64]
+"""(H, W): unrounded costs of a labeling."""
 
 StageProgress = Callable[[str, float], object]
 """Told the name of the stage that begins, and which share of the work (0 to 1) is done."""

@@ -30,7 +30,7 @@ from hamflow.cli import train as cli  # noqa: E402
 from hamflow.cli.main import main  # noqa: E402
 from hamflow.errors import FileError  # noqa: E402
 from hamflow.learning import loop  # noqa: E402
-from hamflow.learning.checkpoint import Progress, read_progress  # noqa: E402
+from hamflow.learning.checkpoint import TrainingState, read_state  # noqa: E402
 from hamflow.learning.config import DataConfig, TrainConfig  # noqa: E402
 from hamflow.learning.log import read_curve  # noqa: E402
 
@@ -74,9 +74,11 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[TrainConfig, Path, boo
     """Runs that were asked for, none of which takes place."""
     asked: list[tuple[TrainConfig, Path, bool]] = []
 
-    def train(config: TrainConfig, output: Path, *, overwrite: bool, callback: Any) -> Progress:
+    def train(
+        config: TrainConfig, output: Path, *, overwrite: bool, callback: Any
+    ) -> TrainingState:
         asked.append((config, output, overwrite))
-        return Progress(step=config.steps)
+        return TrainingState(step=config.steps)
 
     monkeypatch.setattr(loop, "train", train)
     return asked
@@ -224,7 +226,7 @@ def test_from_pairs_on_the_disk(tiny: Path, tmp_path: Path) -> None:
     options = ["--data", "folder", str(root), "--subset", "0.4", "--data.crop", "32", "32"]
     output = tmp_path / "run"
     assert main(["train", "-o", str(output), "--config", str(tiny), *options]) == 0
-    config, progress = read_progress(output / "checkpoint.safetensors")
+    config, progress = read_state(output / "checkpoint.safetensors")
     assert (config.data.subset, config.data.root, progress.step) == (0.4, root, 3)
 
 
@@ -291,7 +293,7 @@ def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
     assert process.returncode == 130, error
     assert error == "hamflow: Interrupted.\n"
     assert "the same command continues" in printed
-    config, progress = read_progress(checkpoint)
+    config, progress = read_state(checkpoint)
     assert 1 <= progress.step < 100_000
     curve = output / "curve.csv"
     assert len(read_curve(curve)) == progress.step

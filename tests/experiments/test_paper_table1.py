@@ -133,9 +133,9 @@ def test_command_trains_what_is_missing(
         ("qq", "5"),
         ("fq", "7"),
     }
-    from hamflow.learning.checkpoint import read_progress  # noqa: PLC0415
+    from hamflow.learning.checkpoint import read_state  # noqa: PLC0415
 
-    config, progress = read_progress(nets / "fq-7" / "checkpoint.safetensors")
+    config, progress = read_state(nets / "fq-7" / "checkpoint.safetensors")
     assert (config.model, config.network.layers, config.network.channels) == ("fq", 7, 4)
     assert progress.step == 2
     # And all of them once more, with what the runs themselves have written.
@@ -168,9 +168,9 @@ def test_the_papers_protocol_on_sintel(tmp_path: Path, sintel: Path, out: Path) 
     file.write_text(text)
     args = [*COMMAND, "--data", "sintel", str(sintel), "--networks", "fq-5", "-o", str(out)]
     assert main([*args, "--config", str(file), "--weights", str(tmp_path / "nets")]) == 0
-    from hamflow.learning.checkpoint import read_progress  # noqa: PLC0415
+    from hamflow.learning.checkpoint import read_state  # noqa: PLC0415
 
-    config, _ = read_progress(tmp_path / "nets" / "fq-5" / "checkpoint.safetensors")
+    config, _ = read_state(tmp_path / "nets" / "fq-5" / "checkpoint.safetensors")
     assert (config.data.dataset, config.data.subset, config.data.root) == ("sintel", 0.2, sintel)
     assert config.data.crop is None
     every = open_dataset("sintel", sintel, pass_="clean")
@@ -220,9 +220,9 @@ def test_unfinished_training_is_not_taken(
     sentence = fails(*args, *nets, "--no-train", "--config", file)
     assert "not finished" in sentence
     assert main([*COMMAND, *map(str, (*args, *nets, "--config", file))]) == 0
-    from hamflow.learning.checkpoint import read_progress  # noqa: PLC0415
+    from hamflow.learning.checkpoint import read_state  # noqa: PLC0415
 
-    assert read_progress(folder / "checkpoint.safetensors")[1].step == 3
+    assert read_state(folder / "checkpoint.safetensors")[1].step == 3
     torch.set_num_threads(threads)
 
 

@@ -26,7 +26,7 @@ from _learning import (  # noqa: E402
 )
 from hamflow import FileError  # noqa: E402
 from hamflow.descriptors.architecture import Architecture  # noqa: E402
-from hamflow.learning.checkpoint import read_progress  # noqa: E402
+from hamflow.learning.checkpoint import read_state  # noqa: E402
 from hamflow.learning.config import DataConfig  # noqa: E402
 from hamflow.learning.loop import Step, train  # noqa: E402
 
@@ -43,7 +43,7 @@ def test_resumed_as_if_never_stopped(tmp_path: Path, number: int) -> None:
     assert stopped.step == 3
     assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert len(course(parts)) == 3
-    assert read_progress(parts / "checkpoint.safetensors")[1].step == 3
+    assert read_state(parts / "checkpoint.safetensors")[1].step == 3
     again = train(config, parts, callback=stop_after(4, number))
     assert again.step == 4
     in_parts = train(config, parts)
@@ -95,7 +95,7 @@ def test_checkpoints_once_in_a_while(tmp_path: Path) -> None:
 
     def callback(_: Step) -> None:
         file = tmp_path / "checkpoint.safetensors"
-        seen.append(read_progress(file)[1].step if file.exists() else 0)
+        seen.append(read_state(file)[1].step if file.exists() else 0)
 
     train(tiny_config(steps=4, checkpoint_minutes=1e-9), tmp_path, callback=callback)
     assert seen == [0, 1, 2, 3]

@@ -26,7 +26,7 @@ from _learning import (  # noqa: E402
 )
 from hamflow import FileError  # noqa: E402
 from hamflow.descriptors.weights import read_weights  # noqa: E402
-from hamflow.learning.checkpoint import read_progress  # noqa: E402
+from hamflow.learning.checkpoint import read_state  # noqa: E402
 from hamflow.learning.config import DataConfig, TrainConfig  # noqa: E402
 from hamflow.learning.log import read_curve  # noqa: E402
 from hamflow.learning.loop import train  # noqa: E402
@@ -128,7 +128,7 @@ def test_two_processes_are_one_with_the_joint_batch(tmp_path: Path, data: DataCo
     alone = read_weights(tmp_path / "alone" / "last.safetensors")[1]
     assert max(np.abs(alone[name] - weights[0][name]).max() for name in alone) > 1e-3
 
-    _, progress = read_progress(tmp_path / "two" / "checkpoint.safetensors")
+    _, progress = read_state(tmp_path / "two" / "checkpoint.safetensors")
     assert progress.step == 2
     with pytest.raises(FileError, match=r"\(processes was 2, not 1\)"):
         train(config, tmp_path / "two")
@@ -143,7 +143,7 @@ def test_sigterm_ends_both_with_a_checkpoint(tmp_path: Path, data: DataConfig) -
         output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
     assert "Stopped at step" in output
-    _, progress = read_progress(tmp_path / "run" / "checkpoint.safetensors")
+    _, progress = read_state(tmp_path / "run" / "checkpoint.safetensors")
     assert 2 <= progress.step < 100_000
     assert len(read_curve(tmp_path / "run" / "curve.csv")) == progress.step
     assert named(tmp_path) == []

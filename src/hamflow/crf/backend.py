@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
 from hamflow import _native
-from hamflow._types import Labels, Volume
+from hamflow._types import Costs, Labels, Volume
 from hamflow.errors import InputError
 from hamflow.window import Window
 
@@ -22,7 +22,6 @@ Plane = Literal["u", "v"]
 Blocks = Literal["rows", "columns", "pixels"]
 Fields = tuple[NDArray[Any], NDArray[Any]]
 """The descriptors of both images: bits (H, W) uint64, or floats (H, W, m) float32."""
-Costs = NDArray[np.float64]
 
 
 class Backend(Protocol):

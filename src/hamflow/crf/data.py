@@ -9,10 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow._types import Bits, Labels, Phi, Volume
+from hamflow._types import Bits, Costs, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
-from hamflow.crf.model import Costs
 from hamflow.window import Window
 
 

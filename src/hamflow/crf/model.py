@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import unit_intensities
-from hamflow._types import Labels
+from hamflow._types import Costs, Labels
 from hamflow.crf.config import CrfConfig
 from hamflow.errors import InputError
 
 Weights = NDArray[np.float32]
-Costs = NDArray[np.float64]
 
 
 def edge_weights(image: ArrayLike, alpha: float) -> tuple[Weights, Weights]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hamflow._types import Labels, Volume
+from hamflow._types import Costs, Labels, Volume
 from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
 from hamflow.crf.config import Rounding
 from hamflow.crf.data import DataTerm
-from hamflow.crf.model import Costs, Weights, pairwise_energy
+from hamflow.crf.model import Weights, pairwise_energy
 
 
 @dataclass

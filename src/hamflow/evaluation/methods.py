@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow._scale import downsample, upsample_linear, upsample_nearest
+from hamflow._types import Pixels
 from hamflow.config import PRESETS, preset_config
 from hamflow.crf import CrfConfig, solve
 from hamflow.descriptors import Descriptor, load_model
@@ -20,8 +21,6 @@ from hamflow.evaluation.peers import opencv_methods, opencv_version
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
 from hamflow.visualize import to_bytes
 from hamflow.window import Window, WindowLike
-
-Image = NDArray[Any]
 
 LOCAL = ("wta-ff", "wta-fq", "wta-qq")
 """The local model: winner takes all with float descriptors, float and binary, and binary."""
@@ -168,7 +167,7 @@ class Method:
         """The label of the config."""
         return self.config.label
 
-    def __call__(self, image0: Image, image1: Image) -> Estimate:
+    def __call__(self, image0: Pixels, image1: Pixels) -> Estimate:
         """Return the estimate for two frames of the same size."""
         factor, shape = self.config.scale, (image0.shape[0], image0.shape[1])
         if min(shape) < factor:
@@ -190,7 +189,7 @@ class Method:
         )
 
 
-def _prepared(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate], dict[str, Any]]:
+def _prepared(config: MethodConfig) -> tuple[Callable[[Pixels, Pixels], Estimate], dict[str, Any]]:
     """Return the function that estimates the flow of reduced frames, and its settings."""
     if config.name in LOCAL or config.name in JOINT:
         name = "default" if config.model is None else config.model
@@ -217,11 +216,11 @@ def _prepared(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate],
     return _preset(config)
 
 
-def _preset(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate], dict[str, Any]]:
+def _preset(config: MethodConfig) -> tuple[Callable[[Pixels, Pixels], Estimate], dict[str, Any]]:
     window: Any = "auto" if config.window is None else config.window
     estimator = Estimator(preset_config(config.name), window=window, model=config.model)
 
-    def run(image0: Image, image1: Image) -> Estimate:
+    def run(image0: Pixels, image1: Pixels) -> Estimate:
         result = estimator.estimate(image0, image1)
         return Estimate(result.flow, result.occlusion, result.confidence, result.gap)
 
@@ -233,8 +232,8 @@ def _preset(config: MethodConfig) -> tuple[Callable[[Image, Image], Estimate], d
     return run, settings
 
 
-def _local(name: str, model: Descriptor, window: Window) -> Callable[[Image, Image], Estimate]:
-    def run(image0: Image, image1: Image) -> Estimate:
+def _local(name: str, model: Descriptor, window: Window) -> Callable[[Pixels, Pixels], Estimate]:
+    def run(image0: Pixels, image1: Pixels) -> Estimate:
         if name == "wta-qq":
             projection: Any = min_projection(model.bits(image0), model.bits(image1), window)
         else:
@@ -247,8 +246,8 @@ def _local(name: str, model: Descriptor, window: Window) -> Callable[[Image, Ima
 
 def _joint(
     name: str, model: Descriptor, window: Window, crf: CrfConfig
-) -> Callable[[Image, Image], Estimate]:
-    def run(image0: Image, image1: Image) -> Estimate:
+) -> Callable[[Pixels, Pixels], Estimate]:
+    def run(image0: Pixels, image1: Pixels) -> Estimate:
         if name == "crf-q":
             data: dict[str, Any] = {"bits0": model.bits(image0), "bits1": model.bits(image1)}
         else:
@@ -259,8 +258,8 @@ def _joint(
     return run
 
 
-def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
-    def estimate(method: Callable[..., Any]) -> Callable[[Image, Image], Estimate]:
+def _peers() -> dict[str, Callable[[Pixels, Pixels], Estimate]]:
+    def estimate(method: Callable[..., Any]) -> Callable[[Pixels, Pixels], Estimate]:
         return lambda first, second: Estimate(method(as_rgb(first), as_rgb(second)))
 
     return {
@@ -269,7 +268,7 @@ def _peers() -> dict[str, Callable[[Image, Image], Estimate]]:
     }
 
 
-def as_rgb(image: Image) -> NDArray[np.uint8]:
+def as_rgb(image: Pixels) -> NDArray[np.uint8]:
     """Return an image of 8 or 16 bits, in gray or color, as 8-bit RGB."""
     pixels = to_bytes(image)
     return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hamflow._types import Flow
+from hamflow._types import Flow, Pixels
 from hamflow.errors import InputError
 
-Image = NDArray[np.uint8]
-Method = Callable[[Image, Image], Flow]
+Method = Callable[[Pixels, Pixels], Flow]
 
 
 def opencv_methods() -> dict[str, Method]:
@@ -33,7 +31,7 @@ def opencv_methods() -> dict[str, Method]:
         ) from None
 
     def wrapped(make: Callable[[], Any], conversion: int = cv2.COLOR_RGB2GRAY) -> Method:
-        def method(first: Image, second: Image) -> Flow:
+        def method(first: Pixels, second: Pixels) -> Flow:
             images = (cv2.cvtColor(image, conversion) for image in (first, second))
             return np.asarray(make().calc(*images, None), np.float32)
 

@@ -21,7 +21,7 @@ _FORMAT = "hamflow-checkpoint"
 
 
 @dataclass
-class Progress:
+class TrainingState:
     """Steps and seconds so far, the smallest validation error, and the step where it was found."""
 
     step: int = 0
@@ -33,7 +33,7 @@ class Progress:
 def save_checkpoint(
     path: Path,
     config: TrainConfig,
-    progress: Progress,
+    progress: TrainingState,
     network: DescriptorNetwork,
     optimizer: torch.optim.Adam,
 ) -> None:
@@ -55,7 +55,7 @@ def save_checkpoint(
         file.write(content)
 
 
-def read_progress(path: Path) -> tuple[TrainConfig, Progress]:
+def read_state(path: Path) -> tuple[TrainConfig, TrainingState]:
     """Return the settings and the progress in a checkpoint, without reading the weights."""
     with _opened(path) as file:
         metadata: dict[str, str] = file.metadata() or {}
@@ -63,8 +63,8 @@ def read_progress(path: Path) -> tuple[TrainConfig, Progress]:
         raise FileError(f"{path}: is not a checkpoint of a training run; start a new run.")
     try:
         config = config_of(json.loads(metadata["config"]))
-        progress = Progress(**json.loads(metadata["progress"]))
-        for name, default in vars(Progress()).items():
+        progress = TrainingState(**json.loads(metadata["progress"]))
+        for name, default in vars(TrainingState()).items():
             if type(getattr(progress, name)) is not type(default) or getattr(progress, name) < 0:
                 raise ValueError(f"{name} is {getattr(progress, name)!r}")
     except (KeyError, TypeError, ValueError, RecursionError) as error:

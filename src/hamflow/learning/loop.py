@@ -26,7 +26,7 @@ from hamflow.descriptors.weights import read_weights, save_weights
 from hamflow.errors import FileError, InputError
 from hamflow.learning.allocator import keep_freed_memory
 from hamflow.learning.augment import Sample
-from hamflow.learning.checkpoint import Progress, load_checkpoint, read_progress, save_checkpoint
+from hamflow.learning.checkpoint import TrainingState, load_checkpoint, read_state, save_checkpoint
 from hamflow.learning.config import WORK, TrainConfig, config_values
 from hamflow.learning.data import TrainingPairs, as_tensor, training_batches, validation_samples
 from hamflow.learning.log import CURVE, PICTURE, StepLog
@@ -78,7 +78,7 @@ def train(
     *,
     overwrite: bool = False,
     callback: Callable[[Step], None] | None = None,
-) -> Progress:
+) -> TrainingState:
     """Train descriptors and write the results to a folder.
 
     The folder gets the best weights so far (``best.safetensors``), the latest
@@ -101,7 +101,7 @@ def train(
 
     Returns
     -------
-    Progress
+    TrainingState
         The steps taken: less than `config.steps` after a Ctrl-C or a SIGTERM.
 
     Raises
@@ -139,9 +139,9 @@ class _Run:
         self.config, self.output = config, output
         self.rank, self.processes = place
         self.main = log is not None
-        self.progress = Progress()
+        self.progress = TrainingState()
         if checkpoint is not None:
-            written, self.progress = read_progress(checkpoint)
+            written, self.progress = read_state(checkpoint)
             if log is not None:
                 log.check(config_values(written), config_values(config), free=_FREE)
         self.window = Window.of(config.window)
@@ -166,7 +166,7 @@ class _Run:
         if self.processes > 1 and dist.is_initialized():
             dist.destroy_process_group()
 
-    def go(self, callback: Callable[[Step], None] | None) -> Progress:
+    def go(self, callback: Callable[[Step], None] | None) -> TrainingState:
         config, progress = self.config, self.progress
         batches = training_batches(config, progress.step, self.rank, self.processes)
         saved = time.monotonic()
