@@ -256,18 +256,26 @@ def _places(size: tuple[int, int]) -> Floats:
 
 
 def _atlas(picture: Image.Image, solid: bool) -> Texels:
-    width, height = picture.size
     places = _places(picture.size).astype(int)
-    right = int(places[:, 2].max()) + 1
-    atlas = Image.new("RGBA", (max(right, 2), max(height, int(places[:, 3].max()) + 1, 2)))
-    for level, (left, top, last_x, last_y) in enumerate(places.tolist()):
-        copy_size = (last_x - left + 1, last_y - top + 1)
-        small = picture if level == 0 else picture.resize(copy_size, Image.Resampling.BOX)
+    shape = (max(2, int(places[:, 3].max()) + 1), max(2, int(places[:, 2].max()) + 1), 4)
+    lanes = np.zeros(shape, np.uint16)
+    copy = np.asarray(picture).astype(np.uint16)
+    for level, (left, top, right, bottom) in enumerate(places.tolist()):
+        if level:
+            copy = _halved(copy, bottom - top + 1, right - left + 1)
+        lanes[top : bottom + 1, left : right + 1] = copy
         if not solid:
             # Nothing is covered at the border, to which places outside are clipped.
-            small = small.copy()
-            alpha = np.array(small.getchannel("A"))
-            alpha[[0, -1]], alpha[:, [0, -1]] = 0, 0
-            small.putalpha(Image.fromarray(alpha))
-        atlas.paste(small, (left, top))
-    return Texels.of(atlas)
+            lanes[[top, bottom], left : right + 1, 3] = 0
+            lanes[top : bottom + 1, [left, right], 3] = 0
+    return Texels(lanes.view(np.uint64).ravel(), shape[1], shape[0])
+
+
+def _halved(lanes: NDArray[np.uint16], height: int, width: int) -> NDArray[np.uint16]:
+    """Return the means of 2×2 texels."""
+    even = lanes[: 2 * height, : 2 * width]
+    if even.shape[:2] != (2 * height, 2 * width):  # too small to be halved
+        rows, columns = (np.arange(n) * m // n for n, m in zip((height, width), lanes.shape, strict=False))
+        return lanes[rows][:, columns]
+    rows = even[::2] + even[1::2]
+    return (rows[:, ::2] + rows[:, 1::2] + np.uint16(2)) >> np.uint16(2)

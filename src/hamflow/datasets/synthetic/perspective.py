@@ -172,7 +172,17 @@ class _Space:
             faces.append((corner, 2 * across * a, 2 * height * _DOWN))
         a, b = heading @ _RIGHT, heading @ -_AHEAD
         faces.append((middle - _DOWN * height - a * width - b * length, 2 * width * a, 2 * length * b))
-        return [self._patch(*face, middle[2], motion=motion, one_sided=True) for face in faces]
+        return [
+            self._patch(*face, middle[2], motion=motion, one_sided=True)
+            for face in faces
+            if self._may_face(*face)
+        ]
+
+    def _may_face(self, corner: Vector, across: Vector, down: Vector) -> bool:
+        """Say whether a face of a body is seen, or is hardly turned away and may come into view."""
+        middle = corner + (across + down) / 2
+        outside = np.cross(across, down)
+        return float(outside @ middle) > -0.25 * float(np.linalg.norm(outside) * np.linalg.norm(middle))
 
     def _flat(self) -> tuple[float, list[Patch]]:
         """A flat thing of any outline in the air or on the ground, which may tumble."""
