@@ -3,17 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.datasets.synthetic.geometry import Box, Floats
-from hamflow.datasets.synthetic.layer import FULL, HALF, Layer
+from hamflow.datasets.synthetic.layer import FULL, HALF, Texels
 
 _OPEN = 1 / 512  # layers behind a pixel with less light left than this are skipped
 _WHOLE = 1 - 1e-5  # full coverage, up to rounding
-Haze = tuple[float, NDArray[np.float32]]
-"""Share of fog, and its color from 0 to 255."""
+
+
+class Haze(NamedTuple):
+    """Fog, which hides more of what is farther away."""
+
+    density: float
+    near: float  # share of the density that is before the nearest things
+    color: NDArray[np.float32]  # in 0..255
+
+    def share(self, depth: Any) -> Any:
+        """Return the share of fog before something at a depth from 0 to 1."""
+        return np.minimum(0.95, self.density * (self.near + (1 - self.near) * depth))
+
+
+class Surface(Protocol):
+    """What scenes are made of: a flat `Layer`, or a `Patch` in space."""
+
+    @property
+    def texels(self) -> Texels:
+        """Color and coverage."""
+
+    @property
+    def depth(self) -> float:
+        """1 for the farthest, 0 for the nearest."""
+
+    @property
+    def solid(self) -> bool:
+        """Whether it covers all of the frame."""
+
+    def box(self, frame: int, time: float = 0.0) -> Box:
+        """Return where in a frame it may be seen."""
+
+    def coordinates(
+        self, frame: int, x: Floats, y: Floats, time: float = 0.0
+    ) -> tuple[Floats, Floats]:
+        """Return which texels some places of a frame show."""
+
+    def depths(self, frame: int, x: Floats, y: Floats) -> Floats | float:
+        """Return the depth from 0 to 1 at some places of a frame, or one number for all."""
+
+    def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Return where places of one frame are in the other."""
+
+    def hidden(self, frame: int) -> bool:
+        """Say whether it is turned away from the camera in a frame."""
+
+    def displacement(self, shape: tuple[int, int]) -> float:
+        """Return how far a pixel of the first frame that shows it moves at most."""
+
+    def softened(self, sigma: float) -> Surface:
+        """Return it out of focus, by a standard deviation in pixels."""
+
+    def shadow(self, offset: tuple[float, float], sigma: float, strength: float) -> Surface | None:
+        """Return the soft shadow that it casts on what is behind it, if it casts one."""
 
 
 class Canvas:
@@ -34,14 +87,14 @@ class Canvas:
 
 def composite(
     canvas: Canvas,
-    layers: Sequence[Layer],
+    layers: Sequence[Surface],
     frame: int,
-    hazes: Sequence[Haze] | None = None,
+    haze: Haze | None = None,
     time: float = 0.0,
 ) -> Floats:
     """Render frame 0 or 1: (H, W, 3) float32 from 0 to 255.
 
-    `layers` are sorted from back to front, `hazes` are the fog in front of each of them, and `time`
+    `layers` are sorted from back to front, `haze` is the fog, and `time`
     is that of `Layer.coordinates`. Layers are drawn from front to back, and pixels that are fully
     covered already are skipped.
     """
@@ -61,10 +114,12 @@ def composite(
         weight = light.take(index)
         weight *= colors[:, 3]
         weight *= np.float32(1 / FULL)
-        if hazes is not None:
-            share, haze = hazes[number]
+        if haze is not None:
+            row, column = np.divmod(index, canvas.width)
+            depth = layer.depths(frame, column.astype(np.float32), row.astype(np.float32))
+            share = haze.share(depth if isinstance(depth, float) else depth[:, None])
             colors *= np.float32(1 - share)
-            colors[:, :3] += np.float32(share * 256) * haze
+            colors[:, :3] += np.float32(share * 256) * haze.color
         light[index] -= weight
         # Most pixels are covered by one layer alone.
         mixed = np.flatnonzero(weight < _WHOLE)
@@ -78,7 +133,7 @@ def composite(
 _ALL = (slice(None), slice(None))
 
 
-def owners(canvas: Canvas, layers: Sequence[Layer], frame: int) -> NDArray[np.int16]:
+def owners(canvas: Canvas, layers: Sequence[Surface], frame: int) -> NDArray[np.int16]:
     """Return which layer each pixel of a frame belongs to: the nearest that covers half of it."""
     owner = np.zeros(canvas.height * canvas.width, np.int16)
     for number in range(len(layers) - 1, 0, -1):
@@ -91,7 +146,9 @@ def owners(canvas: Canvas, layers: Sequence[Layer], frame: int) -> NDArray[np.in
     return owner.reshape(canvas.height, canvas.width)
 
 
-def truth(canvas: Canvas, layers: Sequence[Layer], frame: int) -> tuple[Floats, NDArray[np.bool_]]:
+def truth(
+    canvas: Canvas, layers: Sequence[Surface], frame: int
+) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the exact flow from a frame to the other one, and which pixels are occluded there.
 
     The flow is known also for occluded pixels, which are outside of the other frame or covered.
@@ -110,6 +167,8 @@ def truth(canvas: Canvas, layers: Sequence[Layer], frame: int) -> tuple[Floats, 
             target_x[mine], target_y[mine] = moved
 
     occluded = (target_x < 0) | (target_x > width - 1) | (target_y < 0) | (target_y > height - 1)
+    turned_away = np.array([layer.hidden(1 - frame) for layer in layers])
+    occluded |= turned_away[owner]
     for number in range(1, len(layers)):
         layer = layers[number]
         left, top, right, bottom = layer.box(1 - frame)

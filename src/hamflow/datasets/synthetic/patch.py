@@ -27,7 +27,8 @@ def rotation(vector: NDArray[np.float64]) -> Matrix:
         return np.eye(3)
     x, y, z = vector / angle
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)
+    turned: Matrix = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)
+    return turned
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +69,15 @@ class View:
         Focal length in pixels.
     center : (float, float)
         The pixel that the z-axis goes through.
+    range : (float, float)
+        The distances whose depth is 0 and 1.
     motion : Rigid
         Of the world relative to the camera.
     """
 
     focal: float
     center: tuple[float, float]
+    range: tuple[float, float]
     motion: Rigid
 
     @property
@@ -140,7 +144,7 @@ class Patch:
             plane[:, 2] += turned @ moved + shifted
             seen = not self.one_sided or float(np.linalg.det(plane)) > 0
             forth = self.view.intrinsics @ plane
-            self._poses[time] = forth, np.linalg.inv(forth), seen
+            self._poses[time] = forth, np.asarray(np.linalg.inv(forth), np.float64), seen
         return self._poses[time]
 
     def hidden(self, frame: int) -> bool:
@@ -180,6 +184,15 @@ class Patch:
         np.clip(level, 0, self._levels - 1, out=level)
         return self._in_atlas(column, row, level, front)
 
+    def depths(self, frame: int, x: Floats, y: Floats) -> Floats:
+        """Return the depth from 0 to 1, by the logarithm of the distance, at some places."""
+        m = self._pose(float(frame))[1].astype(np.float32)
+        inverse = np.maximum(m[2, 0] * x + (m[2, 1] * y + m[2, 2]), np.float32(1e-6))
+        near, far = self.view.range
+        distance = 1 / (inverse * np.float32(near))
+        depth: Floats = np.clip(np.log(distance) * np.float32(1 / np.log(far / near)), 0, 1)
+        return depth
+
     def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Return where places of one frame are in the other."""
         map_ = self._pose(float(1 - frame))[0] @ self._pose(float(frame))[1]
@@ -196,8 +209,11 @@ class Patch:
         picture = self.texels.picture().crop((0, 0, width, height))
         middle = self._pose(0.0)[0] @ np.array([width / 2, height / 2, 1])
         density = max(middle[2], _NEAR) / self.view.focal / float(np.linalg.norm(self.plane[:, 0]))
-        blurred = picture.filter(ImageFilter.GaussianBlur(sigma * density))
+        blurred = picture.filter(ImageFilter.GaussianBlur(float(sigma * density)))
         return replace(self, texels=_atlas(blurred, self.solid))
+
+    def shadow(self, offset: tuple[float, float], sigma: float, strength: float) -> None:
+        """Return None: things in space cast no shadows, which would fall on other planes."""
 
     def displacement(self, shape: tuple[int, int]) -> float:
         """Return how far a pixel of the first frame that shows the patch moves at most."""
@@ -232,11 +248,15 @@ class Patch:
         # The center of a texel of a copy is that of several of the texture.
         x = (column + np.float32(0.5)) * factor - np.float32(0.5)
         y = (row + np.float32(0.5)) * factor - np.float32(0.5)
-        x = np.minimum(np.maximum(x, 0), right - left) + left
-        y = np.minimum(np.maximum(y, 0), bottom - top) + top
+        width, height = right - left, bottom - top
+        at_x = np.minimum(np.maximum(x, 0), width) + left
+        at_y = np.minimum(np.maximum(y, 0), height) + top
         if not self.solid:
-            x, y = np.where(front, x, left), np.where(front, y, top)
-        return x.astype(np.float32, copy=False), y.astype(np.float32, copy=False)
+            half = np.float32(0.5)
+            inside = front & (x > -half) & (x < width + half) & (y > -half) & (y < height + half)
+            nowhere_x, nowhere_y = _nowhere(self.size)
+            at_x, at_y = np.where(inside, at_x, nowhere_x), np.where(inside, at_y, nowhere_y)
+        return at_x.astype(np.float32, copy=False), at_y.astype(np.float32, copy=False)
 
 
 def _level_count(size: tuple[int, int]) -> int:
@@ -255,19 +275,25 @@ def _places(size: tuple[int, int]) -> Floats:
     return np.array(places, np.float32)
 
 
+def _nowhere(size: tuple[int, int]) -> tuple[np.float32, np.float32]:
+    """Return a place of the atlas where nothing is covered: below the smaller copies."""
+    places = _places(size)
+    return np.float32(size[0]), np.float32(places[1:, 3].max(initial=-1.0) + 1)
+
+
 def _atlas(picture: Image.Image, solid: bool) -> Texels:
     places = _places(picture.size).astype(int)
-    shape = (max(2, int(places[:, 3].max()) + 1), max(2, int(places[:, 2].max()) + 1), 4)
+    left, top = (int(place) for place in _nowhere(picture.size))
+    shape = (max(picture.height, top + 2), max(int(places[:, 2].max()) + 1, left + 2), 4)
     lanes = np.zeros(shape, np.uint16)
     copy = np.asarray(picture).astype(np.uint16)
     for level, (left, top, right, bottom) in enumerate(places.tolist()):
         if level:
             copy = _halved(copy, bottom - top + 1, right - left + 1)
+        elif not solid:
+            # So that the edge is smooth; the smaller copies inherit it.
+            copy[[0, -1], :, 3], copy[:, [0, -1], 3] = 0, 0
         lanes[top : bottom + 1, left : right + 1] = copy
-        if not solid:
-            # Nothing is covered at the border, to which places outside are clipped.
-            lanes[[top, bottom], left : right + 1, 3] = 0
-            lanes[top : bottom + 1, [left, right], 3] = 0
     return Texels(lanes.view(np.uint64).ravel(), shape[1], shape[0])
 
 
@@ -275,7 +301,9 @@ def _halved(lanes: NDArray[np.uint16], height: int, width: int) -> NDArray[np.ui
     """Return the means of 2×2 texels."""
     even = lanes[: 2 * height, : 2 * width]
     if even.shape[:2] != (2 * height, 2 * width):  # too small to be halved
-        rows, columns = (np.arange(n) * m // n for n, m in zip((height, width), lanes.shape, strict=False))
-        return lanes[rows][:, columns]
+        down = np.arange(height) * lanes.shape[0] // height
+        across = np.arange(width) * lanes.shape[1] // width
+        return np.ascontiguousarray(lanes[down][:, across])
     rows = even[::2] + even[1::2]
-    return (rows[:, ::2] + rows[:, 1::2] + np.uint16(2)) >> np.uint16(2)
+    means: NDArray[np.uint16] = (rows[:, ::2] + rows[:, 1::2] + np.uint16(2)) >> np.uint16(2)
+    return means

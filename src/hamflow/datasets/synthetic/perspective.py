@@ -49,7 +49,8 @@ class _Space:
         # Where the lowest row of the frame meets the ground, and where the ground ends.
         self._nearest = self._focal / (config.height - horizon)
         self._farthest = self._nearest * log_uniform(rng, 5, 16)
-        self._view = View(self._focal, self._center, _STILL)
+        self._range = (self._nearest, self._farthest)
+        self._view = View(self._focal, self._center, self._range, _STILL)
 
     def patches(self) -> list[Patch]:
         rng = self._rng
@@ -75,7 +76,7 @@ class _Space:
         shape, factor = (config.height, config.width), 1.0
         moved = patches
         for _ in range(12):
-            view = View(self._focal, self._center, camera.scaled(factor))
+            view = replace(self._view, motion=camera.scaled(factor))
             moved = [replace(p, view=view, motion=p.motion.scaled(factor)) for p in patches]
             farthest = max(p.displacement(shape) for p in moved)
             if 0.8 * reach <= farthest <= reach:
@@ -89,7 +90,9 @@ class _Space:
         rng = self._rng
         kind = rng.uniform()
         if kind < 0.45:  # driving: forward, with a little steering
-            shift = np.array([rng.normal(0, 0.04), rng.normal(0, 0.02), -1.0]) * rng.choice([1, 1, 1, -1])
+            shift = np.array([rng.normal(0, 0.04), rng.normal(0, 0.02), -1.0]) * rng.choice(
+                [1, 1, 1, -1]
+            )
             turn = np.array([rng.normal(0, 0.005), rng.normal(0, 0.03), rng.normal(0, 0.004)])
         elif kind < 0.7:  # panning
             shift = np.array([rng.normal(0, 1), rng.normal(0, 0.2), rng.normal(0, 0.3)])
@@ -103,7 +106,7 @@ class _Space:
     # --- what there is ----------------------------------------------------------------------------
 
     def _ground(self) -> list[Patch]:
-        """The backdrop, the ground in the distance, and the ground in front of the camera."""
+        """Return the backdrop, the ground in the distance, and that in front of the camera."""
         far, near = self._farthest, self._nearest
         height, width = self._config.height, self._config.width
         half = 0.9 * max(height, width) / self._focal * far + 2
@@ -129,7 +132,7 @@ class _Space:
         return patches
 
     def _wall(self) -> tuple[float, list[Patch]]:
-        """A wall beside the way, or across it."""
+        """Return a wall beside the way, or across it."""
         rng = self._rng
         start = self._nearest * log_uniform(rng, 0.8, 5)
         length, height = log_uniform(rng, 2, 12), log_uniform(rng, 0.7, 4)
@@ -138,10 +141,12 @@ class _Space:
         along = rotation(np.array([0, angle, 0])) @ _RIGHT * length
         corner = side * _RIGHT + (1 - height) * _DOWN + start * _AHEAD
         center = corner + along / 2
-        return float(np.linalg.norm(center)), [self._patch(corner, along, height * _DOWN, center[2])]
+        return float(np.linalg.norm(center)), [
+            self._patch(corner, along, height * _DOWN, center[2])
+        ]
 
     def _body(self) -> tuple[float, list[Patch]]:
-        """A box that stands on the ground; many of them move."""
+        """Return a box that stands on the ground; many of them move."""
         rng = self._rng
         ahead = self._nearest * log_uniform(rng, 1.1, 6)
         size = log_uniform(rng, 0.12, 0.6) * ahead * np.exp(rng.normal(0, 0.4, 3))
@@ -171,7 +176,9 @@ class _Space:
             corner = middle - n * deep - a * across - _DOWN * height
             faces.append((corner, 2 * across * a, 2 * height * _DOWN))
         a, b = heading @ _RIGHT, heading @ -_AHEAD
-        faces.append((middle - _DOWN * height - a * width - b * length, 2 * width * a, 2 * length * b))
+        faces.append(
+            (middle - _DOWN * height - a * width - b * length, 2 * width * a, 2 * length * b)
+        )
         return [
             self._patch(*face, middle[2], motion=motion, one_sided=True)
             for face in faces
@@ -182,10 +189,12 @@ class _Space:
         """Say whether a face of a body is seen, or is hardly turned away and may come into view."""
         middle = corner + (across + down) / 2
         outside = np.cross(across, down)
-        return float(outside @ middle) > -0.25 * float(np.linalg.norm(outside) * np.linalg.norm(middle))
+        return float(outside @ middle) > -0.25 * float(
+            np.linalg.norm(outside) * np.linalg.norm(middle)
+        )
 
     def _flat(self) -> tuple[float, list[Patch]]:
-        """A flat thing of any outline in the air or on the ground, which may tumble."""
+        """Return a flat thing of any outline, in the air or on the ground, which may tumble."""
         rng = self._rng
         ahead = self._nearest * log_uniform(rng, 0.9, 7)
         middle = self._place(ahead)
@@ -234,9 +243,11 @@ class _Space:
         picture = self._wardrobe.dress(pixels, (size[0], size[1]), mask)
         if mask is None and not solid:
             picture.putalpha(Image.new("L", picture.size, 255))
-        plane = np.column_stack([across / size[0], down / size[1], corner])
-        plane[:, 2] += 0.5 * (plane[:, 0] + plane[:, 1])
-        depth = float(np.clip(np.log(max(ahead, self._nearest) / self._nearest) / np.log(16), 0, 1))
+        # The outermost texels are not covered; they lie around the parallelogram.
+        right, below = across / (size[0] - 2), down / (size[1] - 2)
+        plane = np.column_stack([right, below, corner - 0.5 * (right + below)])
+        span = np.log(self._farthest / self._nearest)
+        depth = float(np.clip(np.log(max(ahead, self._nearest) / self._nearest) / span, 0, 1))
         return Patch.of(
             picture,
             plane=plane,
