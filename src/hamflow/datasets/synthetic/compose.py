@@ -74,9 +74,9 @@ class Canvas:
 
     def __init__(self, height: int, width: int) -> None:
         self.height, self.width = height, width
-        self.x = np.arange(width, dtype=np.float32)[None, :]
-        self.y = np.arange(height, dtype=np.float32)[:, None]
         self.index = np.arange(height * width).reshape(height, width)
+        y, x = np.indices((height, width), np.float32)
+        self.x, self.y = x.ravel(), y.ravel()
 
     def window(self, box: Box) -> tuple[slice, slice]:
         """Return the rows and columns of the pixels in a box."""
@@ -94,19 +94,15 @@ def composite(
 ) -> Floats:
     """Render frame 0 or 1: (H, W, 3) float32 from 0 to 255.
 
-    `layers` are sorted from back to front, `haze` is the fog, and `time`
-    is that of `Layer.coordinates`. Layers are drawn from front to back, and pixels that are fully
-    covered already are skipped.
+    `layers` are sorted from back to front, `haze` is the fog, and `time` is that of
+    `Layer.coordinates`. Layers are drawn from front to back, and pixels that are fully covered
+    already are skipped.
     """
     light = np.ones(canvas.height * canvas.width, np.float32)
     total = np.zeros((canvas.height * canvas.width, 4), np.float32)
     for number in range(len(layers) - 1, -1, -1):
         layer = layers[number]
-        window = canvas.window(layer.box(frame, time)) if not layer.solid else _ALL
-        visible = light.reshape(canvas.index.shape)[window] > _OPEN
-        index = canvas.index[window][visible]
-        x, y = layer.coordinates(frame, canvas.x[:, window[1]], canvas.y[window[0]], time)
-        lanes = layer.texels.look_up(x[visible], y[visible])
+        index, lanes = _looked_up(canvas, layer, frame, light > _OPEN, time)
         if not layer.solid:
             covered = np.flatnonzero(lanes[:, 3])
             index, lanes = index.take(covered), lanes.take(covered, 0)
@@ -115,8 +111,7 @@ def composite(
         weight *= colors[:, 3]
         weight *= np.float32(1 / FULL)
         if haze is not None:
-            row, column = np.divmod(index, canvas.width)
-            depth = layer.depths(frame, column.astype(np.float32), row.astype(np.float32))
+            depth = layer.depths(frame, canvas.x.take(index), canvas.y.take(index))
             share = haze.share(depth if isinstance(depth, float) else depth[:, None])
             colors *= np.float32(1 - share)
             colors[:, :3] += np.float32(share * 256) * haze.color
@@ -133,16 +128,22 @@ def composite(
 _ALL = (slice(None), slice(None))
 
 
+def _looked_up(
+    canvas: Canvas, layer: Surface, frame: int, wanted: NDArray[np.bool_], time: float = 0.0
+) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
+    """Return the wanted pixels that may show a layer, and its color and coverage there."""
+    window = _ALL if layer.solid else canvas.window(layer.box(frame, time))
+    index = canvas.index[window][wanted.reshape(canvas.index.shape)[window]]
+    at = layer.coordinates(frame, canvas.x.take(index), canvas.y.take(index), time)
+    return index, layer.texels.look_up(*at)
+
+
 def owners(canvas: Canvas, layers: Sequence[Surface], frame: int) -> NDArray[np.int16]:
     """Return which layer each pixel of a frame belongs to: the nearest that covers half of it."""
     owner = np.zeros(canvas.height * canvas.width, np.int16)
     for number in range(len(layers) - 1, 0, -1):
-        layer = layers[number]
-        window = canvas.window(layer.box(frame))
-        free = owner.reshape(canvas.index.shape)[window] == 0
-        x, y = layer.coordinates(frame, canvas.x[:, window[1]], canvas.y[window[0]])
-        lanes = layer.texels.look_up(x[free], y[free])
-        owner[canvas.index[window][free][lanes[:, 3] > HALF]] = number
+        index, lanes = _looked_up(canvas, layers[number], frame, owner == 0)
+        owner[index[lanes[:, 3] > HALF]] = number
     return owner.reshape(canvas.height, canvas.width)
 
 
@@ -162,8 +163,7 @@ def truth(
     for number, layer in enumerate(layers):
         mine = order[ends[number] : ends[number + 1]]
         if mine.size:
-            y, x = np.divmod(mine, width)
-            moved = layer.follow(frame, x.astype(np.float32), y.astype(np.float32))
+            moved = layer.follow(frame, canvas.x.take(mine), canvas.y.take(mine))
             target_x[mine], target_y[mine] = moved
 
     occluded = (target_x < 0) | (target_x > width - 1) | (target_y < 0) | (target_y > height - 1)
@@ -177,6 +177,6 @@ def truth(
         at = layer.coordinates(1 - frame, target_x[asked], target_y[asked])
         occluded[asked[layer.texels.look_up(*at)[:, 3] > HALF]] = True
     flow = np.empty((height, width, 2), np.float32)
-    flow[:, :, 0] = target_x.reshape(height, width) - canvas.x
-    flow[:, :, 1] = target_y.reshape(height, width) - canvas.y
+    flow[:, :, 0] = (target_x - canvas.x).reshape(height, width)
+    flow[:, :, 1] = (target_y - canvas.y).reshape(height, width)
     return flow, occluded.reshape(height, width)

@@ -14,8 +14,8 @@ from hamflow.datasets.synthetic.layer import Texels
 
 Matrix = NDArray[np.float64]
 _NEAR = 0.05  # units of length in front of the camera: what is nearer is not seen
-_NOWHERE = np.float32(-1e6)
 _LEVELS = 6
+_FACTORS = np.ldexp(np.float32(1), -np.arange(_LEVELS)).astype(np.float32)
 _NOTHING: Box = (1.0, 1.0, 0.0, 0.0)
 _EVERYTHING: Box = (-1e9, -1e9, 1e9, 1e9)
 
@@ -195,7 +195,10 @@ class Patch:
 
     def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Return where places of one frame are in the other."""
-        map_ = self._pose(float(1 - frame))[0] @ self._pose(float(frame))[1]
+        here, there = self._pose(float(frame)), self._pose(float(1 - frame))
+        if np.array_equal(here[0], there[0]):
+            return x, y  # at rest, exactly
+        map_ = there[0] @ here[1]
         m = map_ / np.abs(map_).max()
         at_x, at_y = x.astype(np.float64), y.astype(np.float64)
         bottom = m[2, 0] * at_x + m[2, 1] * at_y + m[2, 2]
@@ -243,8 +246,8 @@ class Patch:
         self, column: Floats, row: Floats, level: NDArray[np.int32], front: NDArray[np.bool_]
     ) -> tuple[Floats, Floats]:
         places = _places(self.size)
-        left, top, right, bottom = (places[:, k][level] for k in range(4))
-        factor = np.ldexp(np.float32(1), -level).astype(np.float32)
+        left, top, right, bottom = (places[:, k].take(level) for k in range(4))
+        factor = _FACTORS.take(level)
         # The center of a texel of a copy is that of several of the texture.
         x = (column + np.float32(0.5)) * factor - np.float32(0.5)
         y = (row + np.float32(0.5)) * factor - np.float32(0.5)
