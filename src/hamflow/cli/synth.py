@@ -24,6 +24,7 @@ def synth(
     width: int = 1024,
     height: int = 436,
     max_displacement: float = 250.0,
+    perspective_share: float = 0.0,
     seed: int = 0,
     workers: int | None = None,
     clean: bool = False,
@@ -31,8 +32,9 @@ def synth(
 ) -> None:
     """Render scenes with known flow and occlusions, to train on or to test with.
 
-    Each scene consists of layers cut from photographs that move, turn and bend. The folder has the
-    layout of the Sintel benchmark: training/clean contains the frames, training/final the same with
+    Each scene consists of layers cut from photographs that move, turn and bend, or (see
+    --perspective-share) of ground, walls, boxes and poles in space before a moving camera. The
+    folder has the layout of the Sintel benchmark: training/clean contains the frames, training/final the same with
     blur, fog, noise and changes of light, and training/flow, /occlusions and /invalid the truth.
 
     The same command continues an interrupted run; a folder with other settings or other files is
@@ -54,6 +56,8 @@ def synth(
         Height of the frames in pixels.
     max_displacement
         Length of the longest vectors in pixels. Most are much shorter.
+    perspective_share
+        Share of the scenes that are in space, from 0 to 1.
     seed
         Each number gives other scenes.
     workers
@@ -67,7 +71,11 @@ def synth(
         workers = _processors()
     try:
         config = SyntheticConfig(
-            height=height, width=width, max_displacement=max_displacement, clean=clean
+            height=height,
+            width=width,
+            max_displacement=max_displacement,
+            perspective_share=perspective_share,
+            clean=clean,
         )
     except InputError as error:
         raise InputError(f"--{str(error).replace('_', '-', 1)}") from None

@@ -3,17 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.datasets.synthetic.geometry import Box, Floats
-from hamflow.datasets.synthetic.layer import FULL, HALF, Layer
+from hamflow.datasets.synthetic.layer import FULL, HALF, Texels
 
 _OPEN = 1 / 512  # layers behind a pixel with less light left than this are skipped
 _WHOLE = 1 - 1e-5  # full coverage, up to rounding
-Haze = tuple[float, NDArray[np.float32]]
-"""Share of fog, and its color from 0 to 255."""
+
+
+class Haze(NamedTuple):
+    """Fog, which hides more of what is farther away."""
+
+    density: float
+    near: float  # share of the density that is before the nearest things
+    color: NDArray[np.float32]  # in 0..255
+
+    def share(self, depth: Any) -> Any:
+        """Return the share of fog before something at a depth from 0 to 1."""
+        return np.minimum(0.95, self.density * (self.near + (1 - self.near) * depth))
+
+
+class Surface(Protocol):
+    """What scenes are made of: a flat `Layer`, or a `Patch` in space."""
+
+    @property
+    def texels(self) -> Texels:
+        """Color and coverage."""
+
+    @property
+    def depth(self) -> float:
+        """1 for the farthest, 0 for the nearest."""
+
+    @property
+    def solid(self) -> bool:
+        """Whether it covers all of the frame."""
+
+    def box(self, frame: int, time: float = 0.0) -> Box:
+        """Return where in a frame it may be seen."""
+
+    def coordinates(
+        self, frame: int, x: Floats, y: Floats, time: float = 0.0
+    ) -> tuple[Floats, Floats]:
+        """Return which texels some places of a frame show."""
+
+    def depths(self, frame: int, x: Floats, y: Floats) -> Floats | float:
+        """Return the depth from 0 to 1 at some places of a frame, or one number for all."""
+
+    def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Return where places of one frame are in the other."""
+
+    def hidden(self, frame: int) -> bool:
+        """Say whether it is turned away from the camera in a frame."""
+
+    def displacement(self, shape: tuple[int, int]) -> float:
+        """Return how far a pixel of the first frame that shows it moves at most."""
+
+    def softened(self, sigma: float) -> Surface:
+        """Return it out of focus, by a standard deviation in pixels."""
+
+    def shadow(self, offset: tuple[float, float], sigma: float, strength: float) -> Surface | None:
+        """Return the soft shadow that it casts on what is behind it, if it casts one."""
 
 
 class Canvas:
@@ -21,9 +74,9 @@ class Canvas:
 
     def __init__(self, height: int, width: int) -> None:
         self.height, self.width = height, width
-        self.x = np.arange(width, dtype=np.float32)[None, :]
-        self.y = np.arange(height, dtype=np.float32)[:, None]
         self.index = np.arange(height * width).reshape(height, width)
+        y, x = np.indices((height, width), np.float32)
+        self.x, self.y = x.ravel(), y.ravel()
 
     def window(self, box: Box) -> tuple[slice, slice]:
         """Return the rows and columns of the pixels in a box."""
@@ -34,26 +87,22 @@ class Canvas:
 
 def composite(
     canvas: Canvas,
-    layers: Sequence[Layer],
+    layers: Sequence[Surface],
     frame: int,
-    hazes: Sequence[Haze] | None = None,
+    haze: Haze | None = None,
     time: float = 0.0,
 ) -> Floats:
     """Render frame 0 or 1: (H, W, 3) float32 from 0 to 255.
 
-    `layers` are sorted from back to front, `hazes` are the fog in front of each of them, and `time`
-    is that of `Layer.coordinates`. Layers are drawn from front to back, and pixels that are fully
-    covered already are skipped.
+    `layers` are sorted from back to front, `haze` is the fog, and `time` is that of
+    `Layer.coordinates`. Layers are drawn from front to back, and pixels that are fully covered
+    already are skipped.
     """
     light = np.ones(canvas.height * canvas.width, np.float32)
     total = np.zeros((canvas.height * canvas.width, 4), np.float32)
     for number in range(len(layers) - 1, -1, -1):
         layer = layers[number]
-        window = canvas.window(layer.box(frame, time)) if not layer.solid else _ALL
-        visible = light.reshape(canvas.index.shape)[window] > _OPEN
-        index = canvas.index[window][visible]
-        x, y = layer.coordinates(frame, canvas.x[:, window[1]], canvas.y[window[0]], time)
-        lanes = layer.texels.look_up(x[visible], y[visible])
+        index, lanes = _looked_up(canvas, layer, frame, light > _OPEN, time)
         if not layer.solid:
             covered = np.flatnonzero(lanes[:, 3])
             index, lanes = index.take(covered), lanes.take(covered, 0)
@@ -61,10 +110,11 @@ def composite(
         weight = light.take(index)
         weight *= colors[:, 3]
         weight *= np.float32(1 / FULL)
-        if hazes is not None:
-            share, haze = hazes[number]
+        if haze is not None:
+            depth = layer.depths(frame, canvas.x.take(index), canvas.y.take(index))
+            share = haze.share(depth if isinstance(depth, float) else depth[:, None])
             colors *= np.float32(1 - share)
-            colors[:, :3] += np.float32(share * 256) * haze
+            colors[:, :3] += np.float32(share * 256) * haze.color
         light[index] -= weight
         # Most pixels are covered by one layer alone.
         mixed = np.flatnonzero(weight < _WHOLE)
@@ -78,20 +128,28 @@ def composite(
 _ALL = (slice(None), slice(None))
 
 
-def owners(canvas: Canvas, layers: Sequence[Layer], frame: int) -> NDArray[np.int16]:
+def _looked_up(
+    canvas: Canvas, layer: Surface, frame: int, wanted: NDArray[np.bool_], time: float = 0.0
+) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
+    """Return the wanted pixels that may show a layer, and its color and coverage there."""
+    window = _ALL if layer.solid else canvas.window(layer.box(frame, time))
+    index = canvas.index[window][wanted.reshape(canvas.index.shape)[window]]
+    at = layer.coordinates(frame, canvas.x.take(index), canvas.y.take(index), time)
+    return index, layer.texels.look_up(*at)
+
+
+def owners(canvas: Canvas, layers: Sequence[Surface], frame: int) -> NDArray[np.int16]:
     """Return which layer each pixel of a frame belongs to: the nearest that covers half of it."""
     owner = np.zeros(canvas.height * canvas.width, np.int16)
     for number in range(len(layers) - 1, 0, -1):
-        layer = layers[number]
-        window = canvas.window(layer.box(frame))
-        free = owner.reshape(canvas.index.shape)[window] == 0
-        x, y = layer.coordinates(frame, canvas.x[:, window[1]], canvas.y[window[0]])
-        lanes = layer.texels.look_up(x[free], y[free])
-        owner[canvas.index[window][free][lanes[:, 3] > HALF]] = number
+        index, lanes = _looked_up(canvas, layers[number], frame, owner == 0)
+        owner[index[lanes[:, 3] > HALF]] = number
     return owner.reshape(canvas.height, canvas.width)
 
 
-def truth(canvas: Canvas, layers: Sequence[Layer], frame: int) -> tuple[Floats, NDArray[np.bool_]]:
+def truth(
+    canvas: Canvas, layers: Sequence[Surface], frame: int
+) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the exact flow from a frame to the other one, and which pixels are occluded there.
 
     The flow is known also for occluded pixels, which are outside of the other frame or covered.
@@ -105,11 +163,12 @@ def truth(canvas: Canvas, layers: Sequence[Layer], frame: int) -> tuple[Floats, 
     for number, layer in enumerate(layers):
         mine = order[ends[number] : ends[number + 1]]
         if mine.size:
-            y, x = np.divmod(mine, width)
-            moved = layer.follow(frame, x.astype(np.float32), y.astype(np.float32))
+            moved = layer.follow(frame, canvas.x.take(mine), canvas.y.take(mine))
             target_x[mine], target_y[mine] = moved
 
     occluded = (target_x < 0) | (target_x > width - 1) | (target_y < 0) | (target_y > height - 1)
+    turned_away = np.array([layer.hidden(1 - frame) for layer in layers])
+    occluded |= turned_away[owner]
     for number in range(1, len(layers)):
         layer = layers[number]
         left, top, right, bottom = layer.box(1 - frame)
@@ -118,6 +177,6 @@ def truth(canvas: Canvas, layers: Sequence[Layer], frame: int) -> tuple[Floats, 
         at = layer.coordinates(1 - frame, target_x[asked], target_y[asked])
         occluded[asked[layer.texels.look_up(*at)[:, 3] > HALF]] = True
     flow = np.empty((height, width, 2), np.float32)
-    flow[:, :, 0] = target_x.reshape(height, width) - canvas.x
-    flow[:, :, 1] = target_y.reshape(height, width) - canvas.y
+    flow[:, :, 0] = (target_x - canvas.x).reshape(height, width)
+    flow[:, :, 1] = (target_y - canvas.y).reshape(height, width)
     return flow, occluded.reshape(height, width)

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from hamflow.datasets.synthetic.compose import Canvas, Haze, composite
+from hamflow.datasets.synthetic.compose import Canvas, Haze, Surface, composite
 from hamflow.datasets.synthetic.config import SyntheticConfig, longest_blur
-from hamflow.datasets.synthetic.geometry import Floats, common, farthest
-from hamflow.datasets.synthetic.layer import Layer
+from hamflow.datasets.synthetic.geometry import Floats
 from hamflow.datasets.synthetic.motion import log_uniform
 
 _STEP = 3.0  # pixels between two positions of a blurred motion
@@ -48,7 +47,7 @@ class Effects:
     """All effects of a scene."""
 
     looks: tuple[Look, Look]  # of each frame
-    hazes: tuple[list[Haze], list[Haze]] | None  # of each frame: fog in front of each layer
+    hazes: tuple[Haze, Haze] | None  # the fog of each frame
     softness: list[float]  # of each layer: defocus as a standard deviation in pixels
     cast: Cast | None  # the shadows of layers on those behind them
     shutter: float  # share of the time between the frames in which the shutter is open
@@ -61,30 +60,19 @@ class Effects:
         half = int(np.ceil(self.blur / (2 * _STEP)))
         return [float(t) for t in self.shutter * np.arange(-half, half + 1) / max(1, 2 * half)]
 
-    def dress(self, layers: Sequence[Layer]) -> Dressed:
-        """Return the layers with defocus and shadows."""
-        seen: list[Layer] = []
-        hazes: tuple[list[Haze], list[Haze]] = ([], [])
-        for number, (layer, sigma) in enumerate(zip(layers, self.softness, strict=True)):
-            images = [layer.softened(sigma) if sigma > _SHARP else layer]
+    def dress(self, layers: Sequence[Surface]) -> list[Surface]:
+        """Return the layers with defocus and shadows, from back to front."""
+        seen: list[Surface] = []
+        for layer, sigma in zip(layers, self.softness, strict=True):
             if self.cast is not None and not layer.solid:
-                images.insert(0, layer.shadow(*self.cast))
-            seen += images
-            for k in range(2):
-                hazes[k].extend([self.hazes[k][number]] * len(images) if self.hazes else [])
-        return Dressed(seen, hazes if self.hazes else (None, None))
-
-
-@dataclass(frozen=True, eq=False)
-class Dressed:
-    """Layers with their defocus and shadows, from back to front."""
-
-    layers: list[Layer]
-    hazes: tuple[list[Haze] | None, list[Haze] | None]  # of each frame, as in `Effects`
+                shadow = layer.shadow(*self.cast)
+                seen += [] if shadow is None else [shadow]
+            seen.append(layer.softened(sigma) if sigma > _SHARP else layer)
+        return seen
 
 
 def draw_effects(
-    rng: np.random.Generator, config: SyntheticConfig, layers: Sequence[Layer]
+    rng: np.random.Generator, config: SyntheticConfig, layers: Sequence[Surface]
 ) -> Effects:
     """Draw the effects of a scene."""
     on = {
@@ -105,7 +93,7 @@ def draw_effects(
         dark if cast is None or rng.uniform() < 0.4 else 0.0,
         config.vignette_strength * rng.uniform(0.3, 1) * on["vignette"],
     )
-    hazes = _hazes(rng, config.fog_strength, layers) if on["fog"] else None
+    hazes = _hazes(rng, config.fog_strength) if on["fog"] else None
     whole = on["defocus"] and rng.uniform() < 0.5
     blurs = np.zeros(2)
     softness = [0.0] * len(layers)
@@ -133,14 +121,9 @@ def draw_effects(
         for k in range(2)
     )
     shutter = config.shutter * rng.uniform(0.3, 1) * on["motion_blur"]
-    speed = max(_speed(config, layer) for layer in layers)
+    speed = max(layer.displacement((config.height, config.width)) for layer in layers)
     shutter = min(shutter, longest_blur(config) / max(speed, 1e-3))
     return Effects((looks[0], looks[1]), hazes, softness, cast, shutter, shutter * speed)
-
-
-def _speed(config: SyntheticConfig, layer: Layer) -> float:
-    seen = common(layer.box(0), (0.0, 0.0, config.width - 1.0, config.height - 1.0))
-    return farthest(layer.motion, seen) if seen[0] < seen[2] and seen[1] < seen[3] else 0.0
 
 
 def _draw_cast(rng: np.random.Generator, config: SyntheticConfig, strength: float) -> Cast:
@@ -150,18 +133,12 @@ def _draw_cast(rng: np.random.Generator, config: SyntheticConfig, strength: floa
     return Cast(offset, 1.0 + length * rng.uniform(0.2, 0.6), strength)
 
 
-def _hazes(
-    rng: np.random.Generator, strength: float, layers: Sequence[Layer]
-) -> tuple[list[Haze], list[Haze]]:
+def _hazes(rng: np.random.Generator, strength: float) -> tuple[Haze, Haze]:
     color = (rng.uniform(90, 240) * (1 + rng.normal(0, 0.06, 3))).clip(0, 255).astype(np.float32)
     first = strength * rng.uniform(0.2, 1)
     second = first * np.exp(rng.normal(0, 0.15))
     near = rng.uniform(0, 0.4)
-
-    def haze(layer: Layer, density: float) -> Haze:
-        return min(0.95, density * (near + (1 - near) * layer.depth)), color
-
-    return [haze(layer, first) for layer in layers], [haze(layer, second) for layer in layers]
+    return Haze(first, near, color), Haze(float(second), near, color)
 
 
 def _shades(
@@ -198,17 +175,17 @@ def _shades(
 def film(
     rng: np.random.Generator,
     canvas: Canvas,
-    dressed: Dressed,
+    layers: Sequence[Surface],
     effects: Effects,
     frame: int,
 ) -> NDArray[np.uint8]:
     """Render frame 0 or 1 with all effects: (H, W, 3) uint8. `rng` is for the noise."""
     look = effects.looks[frame]
-    layers, hazes = dressed.layers, dressed.hazes[frame]
+    haze = effects.hazes[frame] if effects.hazes else None
     times = effects.times
-    image = composite(canvas, layers, frame, hazes, times[0])
+    image = composite(canvas, layers, frame, haze, times[0])
     for time in times[1:]:
-        image += composite(canvas, layers, frame, hazes, time)
+        image += composite(canvas, layers, frame, haze, time)
     if len(times) > 1:
         image *= np.float32(1 / len(times))
     if look.shade is not None:

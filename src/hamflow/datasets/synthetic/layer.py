@@ -17,7 +17,9 @@ from hamflow.datasets.synthetic.geometry import (
     Floats,
     apply,
     bounds,
+    common,
     compose,
+    farthest,
     grown,
     invert,
     partway,
@@ -167,6 +169,19 @@ class Layer:
             x, y = apply(before, x, y)
         dx, dy = self.elastic(x, y)
         return apply(self.place, x + dx, y + dy)
+
+    def depths(self, frame: int, x: Floats, y: Floats) -> float:
+        """Return the depth, which all of a layer shares."""
+        return self.depth
+
+    def hidden(self, frame: int) -> bool:
+        """Return False: a layer always faces the camera."""
+        return False
+
+    def displacement(self, shape: tuple[int, int]) -> float:
+        """Return how far a pixel of the first frame that shows the layer moves at most."""
+        seen = common(self.box(0), (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
+        return farthest(self.motion, seen) if seen[0] < seen[2] and seen[1] < seen[3] else 0.0
 
     def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Return where places of a frame move to in the other one."""

@@ -11,15 +11,15 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.datasets.synthetic.compose import Canvas, composite, truth
+from hamflow.datasets.synthetic.compose import Canvas, Surface, composite, truth
 from hamflow.datasets.synthetic.config import SyntheticConfig
 from hamflow.datasets.synthetic.effects import draw_effects, film, to_picture
-from hamflow.datasets.synthetic.layer import Layer
+from hamflow.datasets.synthetic.perspective import set_perspective
 from hamflow.datasets.synthetic.stage import set_stage
 from hamflow.datasets.synthetic.textures import TextureSet, load_textures
 from hamflow.errors import InputError
 
-_GEOMETRY, _EFFECTS, _NOISE = range(3)  # each has its own random numbers
+_GEOMETRY, _EFFECTS, _NOISE, _KIND = range(4)  # each has its own random numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,17 +93,17 @@ _Images = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 _Truth = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32], NDArray[np.bool_]]
 
 
-def render_layers(canvas: Canvas, layers: Sequence[Layer]) -> SyntheticScene:
+def render_layers(canvas: Canvas, layers: Sequence[Surface]) -> SyntheticScene:
     """Render layers, from back to front, without effects."""
     return SyntheticScene(*_clean(canvas, layers), *_truth(canvas, layers))
 
 
-def _clean(canvas: Canvas, layers: Sequence[Layer]) -> _Images:
+def _clean(canvas: Canvas, layers: Sequence[Surface]) -> _Images:
     first, second = (to_picture(composite(canvas, layers, frame)) for frame in range(2))
     return np.array(first), np.array(second)
 
 
-def _truth(canvas: Canvas, layers: Sequence[Layer]) -> _Truth:
+def _truth(canvas: Canvas, layers: Sequence[Surface]) -> _Truth:
     return (*truth(canvas, layers, 0), *truth(canvas, layers, 1))
 
 
@@ -116,7 +116,10 @@ class _Stage:
         self._entropy = _entropy(seed)
         self._config = config
         self._canvas = Canvas(config.height, config.width)
-        self._layers = set_stage(self._rng(_GEOMETRY), config, textures)
+        in_space = self._rng(_KIND).uniform() < config.perspective_share
+        self._layers: Sequence[Surface] = (set_perspective if in_space else set_stage)(
+            self._rng(_GEOMETRY), config, textures
+        )
 
     def _rng(self, purpose: int) -> np.random.Generator:
         return np.random.default_rng([*self._entropy, purpose])

@@ -1,0 +1,312 @@
+"""A textured plane in space, seen by a camera: the layer of scenes with perspective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageFilter
+
+from hamflow.datasets.synthetic.geometry import Box, Floats
+from hamflow.datasets.synthetic.layer import Texels
+
+Matrix = NDArray[np.float64]
+_NEAR = 0.05  # units of length in front of the camera: what is nearer is not seen
+_LEVELS = 6
+_FACTORS = np.ldexp(np.float32(1), -np.arange(_LEVELS)).astype(np.float32)
+_NOTHING: Box = (1.0, 1.0, 0.0, 0.0)
+_EVERYTHING: Box = (-1e9, -1e9, 1e9, 1e9)
+
+
+def rotation(vector: NDArray[np.float64]) -> Matrix:
+    """Return the rotation about a vector by its length (Rodrigues' formula)."""
+    angle = float(np.linalg.norm(vector))
+    if angle == 0:
+        return np.eye(3)
+    x, y, z = vector / angle
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    turned: Matrix = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)
+    return turned
+
+
+@dataclass(frozen=True, eq=False)
+class Rigid:
+    """A steady motion: a turn about a center and a translation, both per time between frames.
+
+    Attributes
+    ----------
+    turn : (3,) array
+        Axis times angle in radians.
+    shift : (3,) array
+        In units of length.
+    center : (3,) array
+        What it turns about.
+    """
+
+    turn: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    center: NDArray[np.float64]
+
+    def at(self, time: float) -> tuple[Matrix, NDArray[np.float64]]:
+        """Return the rotation and the translation after some time: ``x -> R x + t``."""
+        turned = rotation(time * self.turn)
+        return turned, self.center - turned @ self.center + time * self.shift
+
+    def scaled(self, factor: float) -> Rigid:
+        """Return a motion that goes `factor` times as far."""
+        return Rigid(factor * self.turn, factor * self.shift, self.center)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A pinhole camera that looks along the z-axis at time 0, with y pointing down.
+
+    Attributes
+    ----------
+    focal : float
+        Focal length in pixels.
+    center : (float, float)
+        The pixel that the z-axis goes through.
+    range : (float, float)
+        The distances whose depth is 0 and 1.
+    motion : Rigid
+        Of the world relative to the camera.
+    """
+
+    focal: float
+    center: tuple[float, float]
+    range: tuple[float, float]
+    motion: Rigid
+
+    @property
+    def intrinsics(self) -> Matrix:
+        """The matrix that takes a point to the pixel that shows it, times its depth."""
+        x, y = self.center
+        return np.array([[self.focal, 0, x], [0, self.focal, y], [0, 0, 1.0]])
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """A textured part of a plane, with an outline, that moves rigidly.
+
+    It can stand where a `Layer` does. The texture holds smaller copies of itself beside it, so that
+    distant parts are not aliased.
+
+    Attributes
+    ----------
+    texels : Texels
+        The texture and its smaller copies.
+    size : (int, int)
+        Width and height of the texture itself.
+    plane : (3, 3) array
+        Columns: the directions of the texture's rows and columns in space, as long as a texel, and
+        the center of its first texel, at time 0.
+    motion : Rigid
+        Of the patch in the world.
+    view : View
+        The camera.
+    depth : float
+        1 for the farthest, 0 for the nearest.
+    solid : bool
+        Whether it covers all of the frame.
+    one_sided : bool
+        Whether it is seen only from the side to which rows × columns points away from: a face of a
+        closed body.
+    """
+
+    texels: Texels
+    size: tuple[int, int]
+    plane: Matrix
+    motion: Rigid
+    view: View
+    depth: float
+    solid: bool = False
+    one_sided: bool = False
+
+    @classmethod
+    def of(cls, picture: Image.Image, **attributes: object) -> Patch:
+        """Make a patch of an RGBA picture; `attributes` are all others but `size`."""
+        solid = bool(attributes.get("solid", False))
+        return cls(_atlas(picture, solid), picture.size, **attributes)  # type: ignore[arg-type]
+
+    @cached_property
+    def _poses(self) -> dict[float, tuple[Matrix, Matrix, bool]]:
+        return {}
+
+    def _pose(self, time: float) -> tuple[Matrix, Matrix, bool]:
+        """Return the maps from texels to pixels and back, and whether the patch is seen."""
+        if time not in self._poses:
+            own, moved = self.motion.at(time)
+            turned, shifted = self.view.motion.at(time)
+            plane = turned @ own @ self.plane
+            plane[:, 2] += turned @ moved + shifted
+            seen = not self.one_sided or float(np.linalg.det(plane)) > 0
+            forth = self.view.intrinsics @ plane
+            self._poses[time] = forth, np.asarray(np.linalg.inv(forth), np.float64), seen
+        return self._poses[time]
+
+    def hidden(self, frame: int) -> bool:
+        """Say whether the camera is behind it, so that nothing of it is seen in a frame."""
+        return not self._pose(float(frame))[2]
+
+    def box(self, frame: int, time: float = 0.0) -> Box:
+        """Return where in a frame the patch may be seen."""
+        forth, _, seen = self._pose(frame + time)
+        if not seen:
+            return _NOTHING
+        width, height = self.size
+        corners = forth @ np.array([[0, width, 0, width], [0, 0, height, height], [1, 1, 1, 1.0]])
+        if (corners[2] < _NEAR).all():
+            return _NOTHING
+        if (corners[2] < _NEAR).any():
+            return _EVERYTHING
+        x, y = corners[:2] / corners[2]
+        return float(x.min()), float(y.min()), float(x.max()), float(y.max())
+
+    def coordinates(
+        self, frame: int, x: Floats, y: Floats, time: float = 0.0
+    ) -> tuple[Floats, Floats]:
+        """Return which texels some places of a frame show; parameters as for `Layer`."""
+        _, back, seen = self._pose(frame + time)
+        m = back.astype(np.float32)
+        inverse_depth = m[2, 0] * x + (m[2, 1] * y + m[2, 2])
+        front = inverse_depth > 0 if seen else np.zeros(inverse_depth.shape, np.bool_)
+        scale = 1 / np.where(front, inverse_depth, np.float32(1))
+        column = (m[0, 0] * x + (m[0, 1] * y + m[0, 2])) * scale
+        row = (m[1, 0] * x + (m[1, 1] * y + m[1, 2])) * scale
+        # How many texels a pixel is wide and high decides which copy it is looked up in.
+        across = np.square(m[0, 0] - column * m[2, 0]) + np.square(m[1, 0] - row * m[2, 0])
+        down = np.square(m[0, 1] - column * m[2, 1]) + np.square(m[1, 1] - row * m[2, 1])
+        texels = np.maximum(across, down) * np.square(scale)
+        level = np.frexp(texels)[1] >> 1  # half the logarithm
+        np.clip(level, 0, self._levels - 1, out=level)
+        return self._in_atlas(column, row, level, front)
+
+    def depths(self, frame: int, x: Floats, y: Floats) -> Floats:
+        """Return the depth from 0 to 1, by the logarithm of the distance, at some places."""
+        m = self._pose(float(frame))[1].astype(np.float32)
+        inverse = np.maximum(m[2, 0] * x + (m[2, 1] * y + m[2, 2]), np.float32(1e-6))
+        near, far = self.view.range
+        distance = 1 / (inverse * np.float32(near))
+        depth: Floats = np.clip(np.log(distance) * np.float32(1 / np.log(far / near)), 0, 1)
+        return depth
+
+    def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Return where places of one frame are in the other."""
+        here, there = self._pose(float(frame)), self._pose(float(1 - frame))
+        if np.array_equal(here[0], there[0]):
+            return x, y  # at rest, exactly
+        map_ = there[0] @ here[1]
+        m = map_ / np.abs(map_).max()
+        at_x, at_y = x.astype(np.float64), y.astype(np.float64)
+        bottom = m[2, 0] * at_x + m[2, 1] * at_y + m[2, 2]
+        moved_x = (m[0, 0] * at_x + m[0, 1] * at_y + m[0, 2]) / bottom
+        moved_y = (m[1, 0] * at_x + m[1, 1] * at_y + m[1, 2]) / bottom
+        return moved_x.astype(np.float32), moved_y.astype(np.float32)
+
+    def softened(self, sigma: float) -> Patch:
+        """Return the patch out of focus, by a standard deviation in pixels at its middle."""
+        width, height = self.size
+        picture = self.texels.picture().crop((0, 0, width, height))
+        middle = self._pose(0.0)[0] @ np.array([width / 2, height / 2, 1])
+        density = max(middle[2], _NEAR) / self.view.focal / float(np.linalg.norm(self.plane[:, 0]))
+        blurred = picture.filter(ImageFilter.GaussianBlur(float(sigma * density)))
+        return replace(self, texels=_atlas(blurred, self.solid))
+
+    def shadow(self, offset: tuple[float, float], sigma: float, strength: float) -> None:
+        """Return None: things in space cast no shadows, which would fall on other planes."""
+
+    def displacement(self, shape: tuple[int, int]) -> float:
+        """Return how far a pixel of the first frame that shows the patch moves at most."""
+        height, width = shape
+        x, y = np.meshgrid(np.linspace(0, width - 1, 17), np.linspace(0, height - 1, 17))
+        _, back, seen = self._pose(0.0)
+        if not seen:
+            return 0.0
+        pixels = np.stack([x.ravel(), y.ravel(), np.ones(x.size)])
+        column, row, inverse_depth = back @ pixels
+        front = inverse_depth > 0
+        column, row = column / inverse_depth, row / inverse_depth
+        columns, rows = self.size
+        mine = front & (column >= -1) & (column <= columns) & (row >= -1) & (row <= rows)
+        if not mine.any():
+            return 0.0
+        there = self._pose(1.0)[0] @ np.stack([column[mine], row[mine], np.ones(mine.sum())])
+        if (there[2] < _NEAR).any():
+            return np.inf
+        return float(np.linalg.norm(there[:2] / there[2] - pixels[:2, mine], axis=0).max())
+
+    @property
+    def _levels(self) -> int:
+        return _level_count(self.size)
+
+    def _in_atlas(
+        self, column: Floats, row: Floats, level: NDArray[np.int32], front: NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
+        places = _places(self.size)
+        left, top, right, bottom = (places[:, k].take(level) for k in range(4))
+        factor = _FACTORS.take(level)
+        # The center of a texel of a copy is that of several of the texture.
+        x = (column + np.float32(0.5)) * factor - np.float32(0.5)
+        y = (row + np.float32(0.5)) * factor - np.float32(0.5)
+        width, height = right - left, bottom - top
+        at_x = np.minimum(np.maximum(x, 0), width) + left
+        at_y = np.minimum(np.maximum(y, 0), height) + top
+        if not self.solid:
+            half = np.float32(0.5)
+            inside = front & (x > -half) & (x < width + half) & (y > -half) & (y < height + half)
+            nowhere_x, nowhere_y = _nowhere(self.size)
+            at_x, at_y = np.where(inside, at_x, nowhere_x), np.where(inside, at_y, nowhere_y)
+        return at_x.astype(np.float32, copy=False), at_y.astype(np.float32, copy=False)
+
+
+def _level_count(size: tuple[int, int]) -> int:
+    return max(1, min(_LEVELS, int(np.log2(max(1, min(size) // 4))) + 1))
+
+
+@lru_cache(maxsize=256)
+def _places(size: tuple[int, int]) -> Floats:
+    """Return left, top, right and bottom texel of each copy: the first, and smaller ones beside."""
+    width, height = size
+    places, top = [(0, 0, width - 1, height - 1)], 0
+    for level in range(1, _level_count(size)):
+        w, h = max(2, width >> level), max(2, height >> level)
+        places.append((width, top, width + w - 1, top + h - 1))
+        top += h
+    return np.array(places, np.float32)
+
+
+def _nowhere(size: tuple[int, int]) -> tuple[np.float32, np.float32]:
+    """Return a place of the atlas where nothing is covered: below the smaller copies."""
+    places = _places(size)
+    return np.float32(size[0]), np.float32(places[1:, 3].max(initial=-1.0) + 1)
+
+
+def _atlas(picture: Image.Image, solid: bool) -> Texels:
+    places = _places(picture.size).astype(int)
+    left, top = (int(place) for place in _nowhere(picture.size))
+    shape = (max(picture.height, top + 2), max(int(places[:, 2].max()) + 1, left + 2), 4)
+    lanes = np.zeros(shape, np.uint16)
+    copy = np.asarray(picture).astype(np.uint16)
+    for level, (left, top, right, bottom) in enumerate(places.tolist()):
+        if level:
+            copy = _halved(copy, bottom - top + 1, right - left + 1)
+        elif not solid:
+            # So that the edge is smooth; the smaller copies inherit it.
+            copy[[0, -1], :, 3], copy[:, [0, -1], 3] = 0, 0
+        lanes[top : bottom + 1, left : right + 1] = copy
+    return Texels(lanes.view(np.uint64).ravel(), shape[1], shape[0])
+
+
+def _halved(lanes: NDArray[np.uint16], height: int, width: int) -> NDArray[np.uint16]:
+    """Return the means of 2×2 texels."""
+    even = lanes[: 2 * height, : 2 * width]
+    if even.shape[:2] != (2 * height, 2 * width):  # too small to be halved
+        down = np.arange(height) * lanes.shape[0] // height
+        across = np.arange(width) * lanes.shape[1] // width
+        return np.ascontiguousarray(lanes[down][:, across])
+    rows = even[::2] + even[1::2]
+    means: NDArray[np.uint16] = (rows[:, ::2] + rows[:, 1::2] + np.uint16(2)) >> np.uint16(2)
+    return means
