@@ -34,8 +34,9 @@ def synth(
 
     Each scene consists of layers cut from photographs that move, turn and bend, or (see
     --perspective-share) of ground, walls, boxes and poles in space before a moving camera. The
-    folder has the layout of the Sintel benchmark: training/clean contains the frames, training/final the same with
-    blur, fog, noise and changes of light, and training/flow, /occlusions and /invalid the truth.
+    folder has the layout of the Sintel benchmark: training/clean contains the frames,
+    training/final the same with blur, fog, noise and changes of light, and training/flow,
+    /occlusions and /invalid the truth.
 
     The same command continues an interrupted run; a folder with other settings or other files is
     refused; --overwrite starts again. A larger -n adds scenes. The log run.jsonl in the folder
