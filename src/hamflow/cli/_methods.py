@@ -31,7 +31,7 @@ Model = Annotated[
     str | None,
     tyro.conf.arg(
         metavar="MODEL",
-        help="Another descriptor: a .safetensors file, or the name of a learned or hand-made "
+        help="Another descriptor: a .safetensors file, or the name of a learned or hand-crafted "
         "descriptor that comes with Hamflow.",
     ),
 ]
