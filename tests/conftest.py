@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 import hamflow
+from _failing import failing_command
 from _submissions import kitti, sintel  # noqa: F401  (fixtures)
 from _video_calls import calls  # noqa: F401  (a fixture)
 from hamflow.cli.main import main
@@ -56,19 +57,5 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fails(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command that must fail with one sentence, and return that.
-
-    The words of a module's COMMAND come before those given.
-    """
-    before: tuple[str, ...] = getattr(request.module, "COMMAND", ())
-
-    def run(*args: object) -> str:
-        capsys.readouterr()
-        assert main([*before, *map(str, args)]) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith("hamflow: ")
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return run
+    """Run a command that must fail with one sentence, and return that."""
+    return failing_command(main, "hamflow", request, capsys)

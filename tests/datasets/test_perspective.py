@@ -156,9 +156,12 @@ def test_forward_and_backward_flow_agree_where_both_see(seed: int) -> None:
 
 
 def test_motion_has_a_limit_and_reaches_it() -> None:
-    longest = [np.linalg.norm(scene(seed, SPACE).flow, axis=2).max() for seed in range(16)]
-    assert max(longest) <= 1.05 * SPACE.max_displacement
-    assert max(longest) > 0.5 * SPACE.max_displacement
+    # Small frames, in which thin things are easily missed between the measured pixels.
+    small = replace(SPACE, height=48, width=64, max_displacement=12.0)
+    for config in (SPACE, small):
+        scenes = (scene(seed, config) for seed in range(16))
+        longest = max(float(np.linalg.norm(s.flow, axis=2).max()) for s in scenes)
+        assert 0.5 * config.max_displacement < longest <= config.max_displacement
 
 
 def test_all_of_a_face_that_turns_away_is_occluded() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from _failing import failing_command
 from _fits import QUICK
 from experiments.cli.app import main
 from experiments.fit_crf.fitting import FitResult, fit
@@ -15,22 +16,8 @@ from hamflow.io import write_flow, write_image
 
 @pytest.fixture
 def fails(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command of the experiments that must fail with one sentence, and return that.
-
-    The words of a module's COMMAND come before those given.
-    """
-    before: tuple[str, ...] = getattr(request.module, "COMMAND", ())
-
-    def run(*args: object) -> str:
-        capsys.readouterr()
-        assert main([*before, *map(str, args)]) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith("python -m experiments: ")
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return run
+    """Run a command of the experiments that must fail with one sentence, and return that."""
+    return failing_command(main, "python -m experiments", request, capsys)
 
 
 @pytest.fixture(scope="session")

@@ -34,24 +34,24 @@ from hamflow.learning.plot import plot_curve  # noqa: E402
 def test_it_learns(tmp_path: Path) -> None:
     root = write_pairs(tmp_path / "data", count=1)
     config = tiny_config(
-        steps=25,
+        steps=75,
         bootstrap=0.0,
         data=DataConfig(dataset="folder", root=root, crop=None),
         augment=replace(tiny_config().augment, mirror=False),
         validation_pairs=1,
-        validate_every=25,
+        validate_every=75,
     )
     steps: list[Step] = []
     progress = train(config, tmp_path / "run", callback=steps.append)
     losses = [step.loss for step in steps]
-    assert [step.number for step in steps] == list(range(1, 26))
+    assert [step.number for step in steps] == list(range(1, 76))
     assert 4 < losses[0] < 7  # chance is 2 ln 16 = 5.5
     assert losses[-1] < 0.7 * losses[0]
-    assert progress.step == progress.best_step == 25
+    assert progress.step == progress.best_step == 75
     validation = steps[-1].validation
     assert validation is not None
     assert progress.best == validation.epe_qq
-    assert validation.outlier_3px_qq < 0.38  # 0.43 with random weights
+    assert validation.outlier_3px_qq < 0.3  # 0.43 with random weights
     assert all(step.constant_bits < 0.3 for step in steps)
     assert all(step.seconds > step.waited > 0 for step in steps)
     # The files say what they are, and hold what was learned.
@@ -59,7 +59,7 @@ def test_it_learns(tmp_path: Path) -> None:
         architecture, weights, metadata = read_weights(tmp_path / "run" / name)
         assert architecture == config.network
         assert set(weights) == set(architecture.parameters())
-        assert (metadata["model"], metadata["window"], metadata["step"]) == ("fq", "16", "25")
+        assert (metadata["model"], metadata["window"], metadata["step"]) == ("fq", "16", "75")
 
 
 def test_rates(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from hamflow.datasets.synthetic.geometry import Box, Floats
+from hamflow.datasets.synthetic.geometry import Box, Floats, common
 from hamflow.datasets.synthetic.layer import Texels
 
 Matrix = NDArray[np.float64]
@@ -220,11 +220,11 @@ class Patch:
 
     def displacement(self, shape: tuple[int, int]) -> float:
         """Return how far a pixel of the first frame that shows the patch moves at most."""
-        height, width = shape
-        x, y = np.meshgrid(np.linspace(0, width - 1, 17), np.linspace(0, height - 1, 17))
-        _, back, seen = self._pose(0.0)
-        if not seen:
+        left, top, right, bottom = common(self.box(0), (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
+        if left > right or top > bottom:
             return 0.0
+        x, y = np.meshgrid(np.linspace(left, right, 17), np.linspace(top, bottom, 17))
+        back = self._pose(0.0)[1]
         pixels = np.stack([x.ravel(), y.ravel(), np.ones(x.size)])
         column, row, inverse_depth = back @ pixels
         front = inverse_depth > 0

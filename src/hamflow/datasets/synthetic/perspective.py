@@ -11,12 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from hamflow.datasets.synthetic.config import SyntheticConfig
 from hamflow.datasets.synthetic.motion import log_uniform
 from hamflow.datasets.synthetic.patch import Matrix, Patch, Rigid, View, rotation
-from hamflow.datasets.synthetic.shapes import draw_shape
+from hamflow.datasets.synthetic.shapes import Shape, draw_shape
 from hamflow.datasets.synthetic.skin import Wardrobe
 from hamflow.datasets.synthetic.textures import TextureSet
 
@@ -70,15 +69,19 @@ class _Space:
         """Let the camera and the things move as far as the settings say."""
         config, rng = self._config, self._rng
         small = rng.uniform() < config.small_share
-        reach = log_uniform(rng, 0.15 * config.max_displacement, config.max_displacement)
+        # A little below the limit, because displacements are measured on a grid of pixels.
+        limit = 0.95 * config.max_displacement
+        reach = log_uniform(rng, 0.15 * limit, limit)
         if small:
             reach = min(reach, log_uniform(rng, 0.5, 6.0))
         shape, factor = (config.height, config.width), 1.0
-        moved = patches
+        moved = [replace(p, motion=_STILL) for p in patches]
         for _ in range(12):
             view = replace(self._view, motion=camera.scaled(factor))
-            moved = [replace(p, view=view, motion=p.motion.scaled(factor)) for p in patches]
-            farthest = max(p.displacement(shape) for p in moved)
+            tried = [replace(p, view=view, motion=p.motion.scaled(factor)) for p in patches]
+            farthest = max(p.displacement(shape) for p in tried)
+            if farthest <= reach:
+                moved = tried
             if 0.8 * reach <= farthest <= reach:
                 break
             # Nearly proportional, unless something gets close to the camera.
@@ -150,7 +153,7 @@ class _Space:
         rng = self._rng
         ahead = self._nearest * log_uniform(rng, 1.1, 6)
         size = log_uniform(rng, 0.12, 0.6) * ahead * np.exp(rng.normal(0, 0.4, 3))
-        if rng.uniform() < 0.3 * self._config.thin_share / 0.3:  # a pole
+        if rng.uniform() < self._config.thin_share:  # a pole
             size[[0, 2]] = log_uniform(rng, 0.004, 0.03) * ahead
             size[1] = rng.uniform(0.8, 3)
         middle = self._place(ahead)
@@ -232,17 +235,15 @@ class _Space:
         motion: Rigid = _STILL,
         solid: bool = False,
         one_sided: bool = False,
-        shape: object = None,
+        shape: Shape | None = None,
     ) -> Patch:
         """Return a parallelogram with a texture as fine as its nearest usual view needs it."""
         extent = [float(np.linalg.norm(edge)) for edge in (across, down)]
         density = _OVERSAMPLING * self._focal / max(ahead, self._nearest)
         size = [int(np.clip(np.ceil(length * density), 8, _MOST_TEXELS)) for length in extent]
-        mask = None if shape is None else shape.coverage(shape.box, tuple(size))  # type: ignore[attr-defined]
+        mask = None if shape is None else shape.coverage(shape.box, (size[0], size[1]))
         pixels = (size[0] / _OVERSAMPLING, size[1] / _OVERSAMPLING)
         picture = self._wardrobe.dress(pixels, (size[0], size[1]), mask)
-        if mask is None and not solid:
-            picture.putalpha(Image.new("L", picture.size, 255))
         # The outermost texels are not covered; they lie around the parallelogram.
         right, below = across / (size[0] - 2), down / (size[1] - 2)
         plane = np.column_stack([right, below, corner - 0.5 * (right + below)])
