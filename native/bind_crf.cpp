@@ -65,10 +65,19 @@ Edges<T> edges_of(const In<T, 3>& right, const In<T, 3>& down, int reach, int h,
             reinterpret_cast<const EdgeCost<T>*>(down.data()), reach};
 }
 
+template <class T, class Pair>
+const T* unary_of(const Maybe<In<T, 3>>& unary, const Pair& p, const Window& win) {
+    if (!unary) return nullptr;
+    expect_shape(*unary, "unary", {static_cast<std::size_t>(p.h), static_cast<std::size_t>(p.w),
+                                   static_cast<std::size_t>(win.du)});
+    return unary->data();
+}
+
 template <class T>
 void relabel(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
              std::tuple<T, T, T> cost, In<T, 3> right, In<T, 3> down, int reach,
-             const std::string& blocks, In<std::int16_t, 2> v, Out<std::int16_t, 2> u) {
+             const std::string& blocks, In<std::int16_t, 2> v, Out<std::int16_t, 2> u,
+             Maybe<In<T, 3>> unary) {
     constexpr bool fixed = std::is_same_v<T, std::int16_t>;
     const BitsPair p = bits_pair(bits0, bits1);
     const Window win = window_of(window);
@@ -78,7 +87,7 @@ void relabel(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple
                                                             std::get<2>(cost)};
     const Relabeling<T, BitsPair, std::remove_const_t<decltype(c)>> problem{
         p, win, c, edges_of<T>(right, down, reach, p.h, p.w), blocks_of(blocks), v.data(),
-        u.data()};
+        u.data(), unary_of(unary, p, win)};
     without_gil([&] {
         if constexpr (fixed)
             active_kernels().relabel_bits16(problem);
@@ -89,7 +98,8 @@ void relabel(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple
 
 void relabel_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window,
                  std::tuple<float, float> cost, In<float, 3> right, In<float, 3> down, int reach,
-                 const std::string& blocks, In<std::int16_t, 2> v, Out<std::int16_t, 2> u) {
+                 const std::string& blocks, In<std::int16_t, 2> v, Out<std::int16_t, 2> u,
+                 Maybe<In<float, 3>> unary) {
     const PhiPair p = phi_pair(phi0, phi1);
     const Window win = window_of(window);
     expect_label_field("v", v, p.h, p.w, win.dv);
@@ -100,7 +110,8 @@ void relabel_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window,
                                  edges_of<float>(right, down, reach, p.h, p.w),
                                  blocks_of(blocks),
                                  v.data(),
-                                 u.data()};
+                                 u.data(),
+                                 unary_of(unary, p, win)};
     without_gil([&] { active_kernels().relabel_phi(problem); });
 }
 
@@ -139,13 +150,15 @@ void define_crf(nb::module_& m) {
     const auto relabels = [&](auto function) {
         m.def("relabel", function, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
               nb::arg("cost"), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
-              nb::arg("reach"), nb::arg("blocks"), nb::arg("v"), out("u"));
+              nb::arg("reach"), nb::arg("blocks"), nb::arg("v"), out("u"),
+              nb::arg("unary").noconvert().none() = nb::none());
     };
     relabels(relabel<std::int16_t>);
     relabels(relabel<float>);
     m.def("relabel_phi", relabel_phi, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
           nb::arg("cost"), nb::arg("right"), nb::arg("down"), nb::arg("reach"),
-          nb::arg("blocks"), nb::arg("v"), out("u"));
+          nb::arg("blocks"), nb::arg("v"), out("u"),
+          nb::arg("unary").noconvert().none() = nb::none());
     m.def("fuse", fuse_labels, nb::arg("right"), nb::arg("down"), nb::arg("rho"),
           nb::arg("blocks"), out("u"), out("v"), out("data"), nb::arg("other_u"),
           nb::arg("other_v"), nb::arg("other_data"));

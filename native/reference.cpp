@@ -387,7 +387,8 @@ class BlockMove {
         return p_.edges.down[static_cast<std::size_t>(y) * w_ + x];
     }
     double unary(int x, int y, int k) const {
-        double sum = cost_at_(x, y, k, p_.v[static_cast<std::size_t>(y) * w_ + x]);
+        const std::size_t i = static_cast<std::size_t>(y) * w_ + x;
+        double sum = cost_at_(x, y, k, p_.v[i]) + (p_.unary ? p_.unary[i * d_ + k] : 0);
         if (p_.blocks != Blocks::rows) {
             if (x > 0) sum += rho(right(x - 1, y), k, u(x - 1, y));
             if (x + 1 < w_) sum += rho(right(x, y), k, u(x + 1, y));

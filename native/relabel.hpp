@@ -20,7 +20,8 @@ struct Edges {
     int reach;
 };
 
-// New labels u for the energy with v given; for v given u the same transposed.
+// New labels u for the energy with v given; for v given u the same transposed. `unary` (h x w x du,
+// may be null) is added to the data costs.
 template <class T, class Pair, class Cost>
 struct Relabeling {
     Pair pair;
@@ -30,6 +31,7 @@ struct Relabeling {
     Blocks blocks;
     const std::int16_t* v;
     std::int16_t* u;
+    const T* unary;
 };
 struct ScaledCost {
     float scale, outside;  // of -<phi0, phi1>, and what a target outside costs when scaled

@@ -52,6 +52,9 @@ class Backend(Protocol):
     def lower(self, volume: Volume, margin: float) -> None:
         """Round a float volume down, in place, and subtract a margin."""
 
+    def add(self, volume: Volume, values: NDArray[Any], sign: int) -> None:
+        """Add an array to a volume, in place, or subtract it: `sign` is 1 or -1."""
+
     def chain_pass(
         self,
         lam: Volume,
@@ -85,8 +88,12 @@ class Backend(Protocol):
         blocks: Blocks,
         v: Labels,
         u: Labels,
+        unary: Volume | None = None,
     ) -> None:
-        """Give every other row, column or pixel of the plane u its best labels, then the others."""
+        """Give every other row, column or pixel of the plane u its best labels, then the others.
+
+        `unary` has costs of the labels u besides those of the descriptors.
+        """
 
     def fuse(
         self,
@@ -128,6 +135,13 @@ class NativeBackend:
         """Round a float volume down, in place, and subtract a margin."""
         np.floor(volume, out=volume)
         volume -= np.float32(margin)
+
+    def add(self, volume: Volume, values: NDArray[Any], sign: int) -> None:
+        """Add an array to a volume, in place, or subtract it: `sign` is 1 or -1."""
+        if sign > 0:
+            volume += values
+        else:
+            volume -= values
 
     def chain_pass(
         self,
@@ -173,11 +187,12 @@ class NativeBackend:
         blocks: Blocks,
         v: Labels,
         u: Labels,
+        unary: Volume | None = None,
     ) -> None:
         """Give every other row, column or pixel of the plane u its best labels, then the others."""
         floats = fields[0].dtype == np.float32
         move: Any = _native.relabel_phi if floats else _native.relabel
-        move(*fields, window.as_tuple(), cost, *edges, blocks, v, u)
+        move(*fields, window.as_tuple(), cost, *edges, blocks, v, u, unary)
 
     def fuse(
         self,

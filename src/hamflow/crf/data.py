@@ -32,7 +32,14 @@ class DataTerm(Protocol):
         """Return the unrounded costs of a labeling, H×W."""
 
     def relabel(
-        self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
+        self,
+        plane: Plane,
+        blocks: Blocks,
+        u: Labels,
+        v: Labels,
+        edges: tuple[Volume, Volume, int],
+        *,
+        unary: Volume | None = None,
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
 
@@ -68,12 +75,19 @@ class BitsData:
         return np.where(distances < 0, self._c_outside, 2.0 * distances - 64.0)
 
     def relabel(
-        self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
+        self,
+        plane: Plane,
+        blocks: Blocks,
+        u: Labels,
+        v: Labels,
+        edges: tuple[Volume, Volume, int],
+        *,
+        unary: Volume | None = None,
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
         fields = self._bits if plane == "u" else self._turned
         move = partial(self._backend.relabel, fields, cost=self._cost)
-        _relabel(move, self.window, plane=plane, blocks=blocks, labels=(u, v), edges=edges)
+        _relabel(move, self.window, plane, blocks, labels=(u, v), edges=edges, unary=unary)
 
 
 class PhiData:
@@ -120,13 +134,81 @@ class PhiData:
         return costs
 
     def relabel(
-        self, plane: Plane, blocks: Blocks, u: Labels, v: Labels, edges: tuple[Volume, Volume, int]
+        self,
+        plane: Plane,
+        blocks: Blocks,
+        u: Labels,
+        v: Labels,
+        edges: tuple[Volume, Volume, int],
+        *,
+        unary: Volume | None = None,
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
         fields = self._phi if plane == "u" else self._turned
         cost = (self._scale, self._outside)
         move = partial(self._backend.relabel, fields, cost=cost)
-        _relabel(move, self.window, plane=plane, blocks=blocks, labels=(u, v), edges=edges)
+        _relabel(move, self.window, plane, blocks, labels=(u, v), edges=edges, unary=unary)
+
+
+class WithUnary:
+    """A data term with costs of the labels of each plane besides: ``c(u, v) + a(u) + b(v)``.
+
+    Parameters
+    ----------
+    data : DataTerm
+        ``c``.
+    unary : dict of (H, W, D) array of float32
+        ``a`` for the plane u and ``b`` for the plane v; not negative.
+    """
+
+    def __init__(
+        self, data: DataTerm, unary: dict[Plane, Volume], backend: Backend = NATIVE
+    ) -> None:
+        self._backend = backend
+        self._data = data
+        self._unary = unary
+        self.window = data.window
+        self.shape = data.shape
+        self.largest = data.largest + sum(float(a.max()) for a in unary.values())
+
+    def use(self, arithmetic: Arithmetic) -> None:
+        """Compute messages and moves in this arithmetic from now on."""
+        self._data.use(arithmetic)
+        # Rounded down, as all costs are: the bound stays valid.
+        self._units: dict[Plane, Volume] = {
+            plane: np.floor(a * np.float32(arithmetic.scale)).astype(arithmetic.dtype)
+            for plane, a in self._unary.items()
+        }
+
+    def message(self, to: Plane, lam: Volume, out: Volume) -> None:
+        """Send ``min [c + a + b - lam]`` over the sender's labels to the other plane."""
+        sender: Plane = "v" if to == "u" else "u"
+        # In place, and exactly undone: a copy of lam would be one more volume.
+        self._backend.add(lam, self._units[sender], -1)
+        self._data.message(to, lam, out)
+        self._backend.add(lam, self._units[sender], 1)
+        self._backend.add(out, self._units[to], 1)
+
+    def costs(self, u: Labels, v: Labels) -> Costs:
+        """Return the unrounded costs of a labeling, H×W."""
+        found = self._data.costs(u, v)
+        for values, labels in ((self._unary["u"], u), (self._unary["v"], v)):
+            index = labels[..., None].astype(np.intp)
+            found += np.take_along_axis(values, index, 2)[..., 0]
+        return found
+
+    def relabel(
+        self,
+        plane: Plane,
+        blocks: Blocks,
+        u: Labels,
+        v: Labels,
+        edges: tuple[Volume, Volume, int],
+        *,
+        unary: Volume | None = None,
+    ) -> None:
+        """Give every other row, column or pixel of one plane its best labels, then the others."""
+        self._data.relabel(plane, blocks, u, v, edges, unary=self._units[plane])
 
 
 _TURNED_BLOCKS: dict[Blocks, Blocks] = {"rows": "columns", "columns": "rows", "pixels": "pixels"}
@@ -140,20 +222,28 @@ def _turned(array: NDArray[Any]) -> NDArray[Any]:
 def _relabel(
     move: Callable[..., None],
     window: Window,
-    *,
     plane: Plane,
     blocks: Blocks,
+    *,
     labels: tuple[Labels, Labels],
     edges: tuple[Volume, Volume, int],
+    unary: Volume | None,
 ) -> None:
     """Move u; or v, by exchanging rows and columns of everything."""
     u, v = labels
     if plane == "u":
-        move(window, edges=edges, blocks=blocks, u=u, v=v)
+        move(window, edges=edges, blocks=blocks, u=u, v=v, unary=unary)
         return
     right, down, reach = edges
     turned = Window(window.v0, window.dv, window.u0, window.du)
     turned_edges = (_turned(down), _turned(right), reach)
-    new = _turned(v)
-    move(turned, edges=turned_edges, blocks=_TURNED_BLOCKS[blocks], u=new, v=_turned(u))
+    new, turned_unary = _turned(v), None if unary is None else _turned(unary)
+    move(
+        turned,
+        edges=turned_edges,
+        blocks=_TURNED_BLOCKS[blocks],
+        u=new,
+        v=_turned(u),
+        unary=turned_unary,
+    )
     v[:] = new.T
