@@ -11,7 +11,7 @@ import pytest
 from _paths import ROOT
 
 SOURCES = ROOT / "src" / "hamflow"
-BASE = "errors _types _check _native _runtime _memory _tables stages window"
+BASE = "errors _types _check _native _runtime _memory _tables prior stages window"
 """Modules that everything may import, and which import only each other."""
 COMMON = "io flow visualize _scale"
 ROUTE = f"{COMMON} descriptors matching crf refinement config pipeline result estimator sequence"

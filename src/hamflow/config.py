@@ -34,6 +34,12 @@ class EstimatorConfig:
     ----------
     model : str
         The descriptor: a name or a file, as `hamflow.load_model` takes it.
+    coarse_model : str
+        A descriptor of cells of 4×4 pixels, whose bits stand beside those of `model` at the
+        coarsest scale; an empty text for none.
+    prior : float
+        How much the bits at a finer scale must say against the flow of the coarser one, from 0 (it
+        only decides the window) to 255; at pixels whose coarse match is not trusted, 0.3 of it.
     scale : int
         Matching takes place in images reduced by this power of two; 0 chooses it by their size.
     matching_pixels : int
@@ -58,6 +64,8 @@ class EstimatorConfig:
     """
 
     model: str = "default"
+    coarse_model: str = ""
+    prior: float = 10.0
     scale: int = 0
     matching_pixels: int = 170_000
     levels: int = 2
@@ -75,7 +83,10 @@ class EstimatorConfig:
             raise InputError(f"scale must be 0 or a power of two up to 256, not {self.scale!r}.")
         for name, least in (("matching_pixels", 1), ("levels", 1), ("square", 0)):
             check_range(self, name, least, whole=True)
+        if not isinstance(self.coarse_model, str | os.PathLike):
+            raise InputError(f"coarse_model must be a name or a file, not {self.coarse_model!r}.")
         check_range(self, "memory", 0, 1e6, above=True)
+        check_range(self, "prior", 0, 255)
 
     def tables(self) -> dict[str, Any]:
         """Return all settings as a TOML file would give them, ready for JSON."""
@@ -87,6 +98,8 @@ class EstimatorConfig:
 
 PRESETS: dict[str, EstimatorConfig] = {
     "paper": EstimatorConfig(
+        coarse_model="",
+        prior=0.0,
         scale=1,
         levels=1,
         square=128,

@@ -67,6 +67,7 @@ class Estimator:
         self.config = config
         self.window = _given_window(window, config)
         self._descriptor = load_model(config.model)
+        self._coarse = load_model(config.coarse_model) if config.coarse_model else None
 
     def estimate(
         self, image0: ImageLike, image1: ImageLike, *, progress: StageProgress | None = None
@@ -105,7 +106,7 @@ class Estimator:
 
     def frame(self, image: ImageLike, name: str = "image") -> Frame:
         """Prepare an image that is part of several pairs; see `between`."""
-        return Frame(image, self._descriptor, name)
+        return Frame(image, self._descriptor, name, self._coarse)
 
     def between(
         self,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 from hamflow._types import Bits, Field, Flow, FrameLike, Image, Labels, Mask
 from hamflow.errors import InputError
+from hamflow.prior import Prior
 from hamflow.window import Window
 
 STAGES: dict[str, dict[str, str]] = {
@@ -71,8 +72,12 @@ class Matcher(Protocol):
         image: Image,
         window: Window,
         initial_labels: tuple[Labels, Labels] | None = None,
+        prior: Prior | None = None,
     ) -> Match:
-        """Match within a window; `image` is the first one, `initial_labels` are a candidate."""
+        """Match within a window; `image` is the first one, `initial_labels` are a candidate.
+
+        `prior` is what a coarser scale found.
+        """
 
     def warm_started(self) -> Matcher:
         """Return the matcher for a pair that begins with the labels of the pair before."""

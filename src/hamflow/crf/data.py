@@ -157,8 +157,8 @@ class WithUnary:
     ----------
     data : DataTerm
         ``c``.
-    unary : dict of (H, W, D) array of float32
-        ``a`` for the plane u and ``b`` for the plane v; not negative.
+    unary : dict of (H, W, D) array of uint8
+        ``a`` for the plane u and ``b`` for the plane v, in whole units of cost.
     """
 
     def __init__(
@@ -174,11 +174,8 @@ class WithUnary:
     def use(self, arithmetic: Arithmetic) -> None:
         """Compute messages and moves in this arithmetic from now on."""
         self._data.use(arithmetic)
-        # Rounded down, as all costs are: the bound stays valid.
-        self._units: dict[Plane, Volume] = {
-            plane: np.floor(a * np.float32(arithmetic.scale)).astype(arithmetic.dtype)
-            for plane, a in self._unary.items()
-        }
+        scale = arithmetic.dtype(arithmetic.scale)  # a power of two, 8 at least: exact
+        self._units: dict[Plane, Volume] = {p: a * scale for p, a in self._unary.items()}
 
     def message(self, to: Plane, lam: Volume, out: Volume) -> None:
         """Send ``min [c + a + b - lam]`` over the sender's labels to the other plane."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 from hamflow._types import Bits, Image, Labels
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.solver import CrfResult, solve
+from hamflow.prior import Prior
 from hamflow.window import Window
 
 
@@ -23,15 +24,21 @@ class JointModel(CrfConfig):
         image: Image,
         window: Window,
         initial_labels: tuple[Labels, Labels] | None = None,
+        prior: Prior | None = None,
     ) -> CrfResult:
-        """Match two images by their descriptors; see `hamflow.crf.solve`."""
+        """Match two images by their descriptors; see `hamflow.crf.solve`.
+
+        The data costs of descriptors of several words are larger, and so is then the smoothness.
+        """
+        words = bits[0].shape[2] if bits[0].ndim == 3 else 1
         return solve(
             bits0=bits[0],
             bits1=bits[1],
             image=image,
             window=window,
-            config=self,
+            config=replace(self, tau1=words * self.tau1, tau2=words * self.tau2),
             initial_labels=initial_labels,
+            unary=None if prior is None else prior.unary(window),
         )
 
     def warm_started(self) -> JointModel:

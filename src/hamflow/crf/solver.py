@@ -14,7 +14,7 @@ from hamflow._types import Bits, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.backend import Backend, Plane, load_backend
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.data import BitsData, DataTerm, PhiData
+from hamflow.crf.data import BitsData, DataTerm, PhiData, WithUnary
 from hamflow.crf.dual import Dual
 from hamflow.crf.model import edge_weights, rho
 from hamflow.crf.rounding import Primal
@@ -108,6 +108,7 @@ def solve(
     config: CrfConfig | None = None,
     initial_labels: tuple[Labels, Labels] | None = None,
     initial_lam: CrfResult | Volume | None = None,
+    unary: tuple[Volume, Volume] | None = None,
     callback: Callback | None = None,
 ) -> CrfResult:
     """Minimize the joint energy of u and v, with a lower bound on it.
@@ -133,6 +134,10 @@ def solve(
     initial_lam : CrfResult or (H, W, dv) array, optional
         An earlier result with the same window, or its ``lam_v`` if the scale is the same, too: the
         first message then knows what that had found. Any values give a valid bound.
+    unary : (a, b), optional
+        Costs of the labels besides those of the descriptors: a(u), (H, W, du), and b(v),
+        (H, W, dv), of type uint8; for example what a coarser scale says. They are part of the
+        energy.
     callback : callable, optional
         Called with a `CrfStep` after every outer iteration.
 
@@ -154,13 +159,15 @@ def solve(
     config = CrfConfig() if config is None else config
     backend = load_backend(config.backend)
     data = _data_term((bits0, bits1), (phi0, phi1), kernel_window(window), config, backend)
+    floats = isinstance(data, PhiData)
+    if unary is not None:
+        data = WithUnary(data, _checked_unary(unary, data), backend)
     weights = edge_weights(image, config.alpha)
     if weights[0].shape != data.shape:
         raise InputError(
             f"image must have the size of the descriptors, {data.shape[1]}×{data.shape[0]}, but "
             f"is {weights[0].shape[1]}×{weights[0].shape[0]} (width × height)."
         )
-    floats = isinstance(data, PhiData)
     arithmetic = Arithmetic.choose(config, data.largest, floats=floats)
     data.use(arithmetic)
     start_lam = _checked_lam(initial_lam, data, config, arithmetic)
@@ -248,6 +255,16 @@ def _checked_lam(
     limit = arithmetic.down(2 * config.tau2)
     clipped: Volume = np.clip(volume, -limit, limit)
     return clipped
+
+
+def _checked_unary(unary: tuple[Volume, Volume], data: DataTerm) -> dict[Plane, Volume]:
+    if not isinstance(unary, tuple | list) or len(unary) != 2:
+        raise InputError("unary must be the costs of the labels u and those of v, two arrays.")
+    window = data.window
+    return {
+        "u": check_volume(unary[0], "unary[0]", np.uint8, (*data.shape, window.du)),
+        "v": check_volume(unary[1], "unary[1]", np.uint8, (*data.shape, window.dv)),
+    }
 
 
 def _checked_labels(labels: tuple[Labels, Labels], data: DataTerm) -> tuple[Labels, Labels]:

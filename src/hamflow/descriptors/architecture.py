@@ -14,8 +14,10 @@ from hamflow._check import check_range
 from hamflow._tables import build
 from hamflow.errors import InputError
 
-Kind = Literal["paper", "context"]
+Kind = Literal["paper", "context", "coarse"]
 
+CELL = 4
+"""Side of a cell of the coarse network, in pixels."""
 _LARGEST = 1024  # channels; far above anything sensible, far below what would exhaust memory
 
 
@@ -23,16 +25,18 @@ _LARGEST = 1024  # channels; far above anything sensible, far below what would e
 class Architecture:
     """A siamese descriptor network: an image becomes H×W×m numbers from -1 to 1.
 
-    The signs of the numbers are the bits.
+    The signs of the numbers are the bits. H and W are those of the image, or of a grid of cells.
 
     Parameters
     ----------
-    kind : "paper" or "context"
+    kind : "paper", "context" or "coarse"
         ``paper``: the network of the paper (section 3.1, Figure 1). A 3×3 layer, then 2×2 layers,
         tanh after each, no stride; the image is padded once, by replicating its border.
         ``context``: some components from such a network, and others with a larger receptive field:
         a first layer of sparse taps at several distances, then a 2×2 and two 1×1 layers, tanh after
         each.
+        ``coarse``: one descriptor for each cell of 4×4 pixels, from a residual network that sees
+        hundreds of pixels; for the search of large displacements.
     layers : int
         Layers of the paper's network: it sees (layers + 2)² pixels. Odd.
     channels : int
@@ -47,6 +51,10 @@ class Architecture:
         Distances between the taps of that part, in pixels.
     taps : int
         It has taps × taps taps at each scale. Odd.
+    widths : tuple of int
+        In the coarse network: channels at 1/2, 1/4 and 1/8 of the size.
+    dilations : tuple of int
+        In the coarse network: distances of the taps in the residual blocks at 1/8 of the size.
     """
 
     kind: Kind = "paper"
@@ -57,10 +65,12 @@ class Architecture:
     wide: int = 128
     scales: tuple[int, ...] = (1, 3, 6, 10)
     taps: int = 5
+    widths: tuple[int, ...] = (32, 64, 96)
+    dilations: tuple[int, ...] = (1, 2, 4, 8, 2, 1)
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise InputError(f"kind must be paper or context, not {self.kind!r}.")
+            raise InputError(f"kind must be {' or '.join(get_args(Kind))}, not {self.kind!r}.")
         check_range(self, "layers", 3, 31, whole=True)
         check_range(self, "taps", 1, 15, whole=True)
         for name in ("layers", "taps"):
@@ -70,8 +80,17 @@ class Architecture:
             check_range(self, name, 1, _LARGEST, whole=True)
         if not 1 <= len(self.scales) <= 16 or not all(1 <= s <= 64 for s in self.scales):
             raise InputError(f"scales must be 1 to 16 numbers from 1 to 64, not {self.scales}.")
+        if len(self.widths) != 3 or not all(1 <= w <= _LARGEST for w in self.widths):
+            raise InputError(f"widths must be 3 numbers from 1 to {_LARGEST}, not {self.widths}.")
+        if len(self.dilations) > 64 or not all(1 <= d <= 64 for d in self.dilations):
+            raise InputError(f"dilations must be numbers from 1 to 64, not {self.dilations}.")
         if self.kind == "context":
             check_range(self, "local", max(1, self.m - self.wide), self.m - 1, whole=True)
+
+    @property
+    def cell(self) -> int:
+        """Side of the square of pixels that has one descriptor; 1 if each pixel has its own."""
+        return CELL if self.kind == "coarse" else 1
 
     @property
     def margin(self) -> int:
@@ -96,6 +115,8 @@ class Architecture:
         """Return output channels, input channels and size of each convolution, by name."""
         if self.kind == "paper":
             return self._chain("layers", self.m)
+        if self.kind == "coarse":
+            return self._residual()
         found = self._chain("local", self.local)
         found |= {f"taps.{i}": (self.wide, 3, self.taps) for i in range(len(self.scales))}
         found |= {"wide.0": (self.wide, self.wide, 2), "wide.1": (self.wide, self.wide, 1)}
@@ -104,11 +125,18 @@ class Architecture:
 
     def cost(self) -> int:
         """Return the multiplications per pixel."""
-        return sum(out * into * size**2 for out, into, size in self.convolutions().values())
+        pixels = {"half": 4, "blocks": 64, "eighth": 64, "far": 64} if self.kind == "coarse" else {}
+        return sum(
+            out * into * size**2 // pixels.get(name.split(".")[0], self.cell**2)
+            for name, (out, into, size) in self.convolutions().items()
+        )
 
     def metadata(self) -> dict[str, Any]:
         """Return the description of the network for a file, ready for JSON."""
-        return asdict(self) | {"scales": list(self.scales)}
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        if self.kind != "coarse":  # files of the other networks stay as earlier versions wrote them
+            del plain["widths"], plain["dilations"]
+        return plain
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Architecture:
@@ -118,6 +146,20 @@ class Architecture:
         """
         found: Architecture = build(cls, values)
         return found
+
+    def _residual(self) -> dict[str, tuple[int, int, int]]:
+        """Return the layers of the coarse network; its inputs are colors and local contrast.
+
+        The sizes of layers that halve the image are even, so that a cell is seen from its center.
+        """
+        half, quarter, eighth = self.widths
+        found = {"half": (half, 4, 6), "quarter": (quarter, half, 4)}
+        found |= {f"near.{part}": (quarter, quarter, 3) for part in ("first", "second")}
+        found["eighth"] = (eighth, quarter, 4)
+        for block in range(len(self.dilations)):
+            found |= {f"blocks.{block}.{p}": (eighth, eighth, 3) for p in ("first", "second")}
+        found |= {"far": (quarter, eighth, 1), "near.last": (quarter, quarter, 3)}
+        return found | {"head": (self.m, quarter, 1)}
 
     def _chain(self, name: str, out: int) -> dict[str, tuple[int, int, int]]:
         last = self.layers - 1

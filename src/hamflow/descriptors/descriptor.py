@@ -35,6 +35,8 @@ class Descriptor(Protocol):
     def describe(self, image: ArrayLike) -> Phi:
         """Return the descriptors: (H, W, m) float32 from -1 to 1; their signs are the bits.
 
+        H and W are those of the image; those of its grid of 4×4 cells for the coarse network.
+
         Parameters
         ----------
         image : (H, W) or (H, W, 3) array_like

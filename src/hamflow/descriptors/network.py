@@ -45,7 +45,7 @@ class NetworkDescriptor:
     def describe(self, image: ArrayLike) -> Phi:
         """Return the descriptors: (H, W, m) float32 from -1 to 1; see `Descriptor.describe`."""
         array = as_intensities(image)
-        phi: Phi = np.empty((*array.shape[:2], self.architecture.m), np.float32)
+        phi: Phi = np.empty((*self._grid(array), self.architecture.m), np.float32)
         for rows, columns, part in self._tiles(array):
             phi[rows, columns] = part
         return phi
@@ -58,7 +58,7 @@ class NetworkDescriptor:
                 "but bits need 64; use describe."
             )
         array = as_intensities(image)
-        bits: Bits = np.empty(array.shape[:2], np.uint64)
+        bits: Bits = np.empty(self._grid(array), np.uint64)
         # Packed tile by tile: the floats of a whole 4K frame take two gigabytes.
         for rows, columns, part in self._tiles(array):
             bits[rows, columns] = pack_bits(part)
@@ -71,9 +71,22 @@ class NetworkDescriptor:
     def __repr__(self) -> str:
         return f"<hamflow descriptor {self.name!r}>"
 
+    def _grid(self, array: NDArray[Any]) -> tuple[int, int]:
+        """Return height and width of the field of descriptors."""
+        cell = self.architecture.cell
+        return -(-array.shape[0] // cell), -(-array.shape[1] // cell)
+
     def _tiles(self, array: NDArray[Any]) -> Iterator[tuple[slice, slice, NDArray[np.float32]]]:
         """Yield the rows, the columns and the descriptors of each tile."""
         height, width = array.shape[:2]
+        cell = self.architecture.cell
+        if cell > 1:  # sees far, and is small: the whole image at once
+            whole = 2 * cell  # it halves the image once more than its cells do
+            beyond = [(0, -height % whole), (0, -width % whole), (0, 0)][: array.ndim]
+            phi = self._runner.run(network_input(np.pad(array, beyond, mode="edge")))
+            inside = tuple(slice(side) for side in self._grid(array))
+            yield inside[0], inside[1], phi[0][inside]
+            return
         for rows, columns in plan_tiles(height, width, self.architecture, self._tile_pixels):
             tile = array[rows.low : rows.high, columns.low : columns.high]
             phi = self._runner.run(network_input(tile))

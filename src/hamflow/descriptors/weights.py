@@ -110,10 +110,11 @@ class Network:
         else:
             assert self.scales is not None
             graph = int8_graph(self.architecture, self.weights, self.scales)
+        grid = ("H", "W") if self.architecture.cell == 1 else ("rows", "columns")
         return write_model(
             graph,
             (IMAGE, (1, 3, "H", "W")),
-            (PHI, (1, "H", "W", self.architecture.m)),
+            (PHI, (1, *grid, self.architecture.m)),
             self.metadata(variant),
         )
 

@@ -45,6 +45,7 @@ def save_checkpoint(
         for key in ("exp_avg", "exp_avg_sq", "step"):
             if key in state:
                 tensors[f"{key}.{name}"] = state[key]
+    tensors |= {f"buffers.{name}": buffer for name, buffer in _buffers(network).items()}
     metadata = {
         "format": _FORMAT,
         "config": json.dumps(config_values(config)),
@@ -92,6 +93,16 @@ def load_checkpoint(path: Path, network: DescriptorNetwork, optimizer: torch.opt
                     key: file.get_tensor(f"{key}.{name}").clone()
                     for key in ("step", "exp_avg", "exp_avg_sq")
                 }
+        for name, buffer in _buffers(network).items():
+            key = f"buffers.{name}"
+            if key not in present or not _fits(file.get_slice(key), buffer.shape):
+                raise FileError(f"{path}: has no {key} of the right shape; start a new run.")
+            buffer.copy_(file.get_tensor(key))
+
+
+def _buffers(network: DescriptorNetwork) -> dict[str, torch.Tensor]:
+    """Return the means and variances of batch normalization, without the count of its batches."""
+    return {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
 
 
 def _fits(entry: Any, shape: torch.Size) -> bool:

@@ -123,12 +123,13 @@ class TrainConfig:
         The network to train.
     model : "ff", "fq" or "qq"
         The model of the paper to train it in. The first letter is for the outer minimization, the
-        second for the inner one: f uses floats, q uses bits.
+        second for the inner one: f uses floats, q uses bits. A coarse network has no window: its
+        loss is over all cells of the other image; f and q are then the two images.
     window : int
         D, the side of the paper's square window.
     bootstrap : float
         Share of the steps, at the beginning, in which FQ and QQ use the true flow in place of the
-        inner minimizer.
+        inner minimizer; a coarse network uses floats on both sides in them.
     target : "one" or "spread"
         The target distribution: only the true label, or its neighbors, too.
     temperature : float
@@ -203,7 +204,7 @@ class TrainConfig:
             raise InputError(f"model must be ff, fq or qq, not {self.model!r}.")
         if self.target not in get_args(Target):
             raise InputError(f"target must be one or spread, not {self.target!r}.")
-        if self.model != "ff" and self.network.m != 64:
+        if self.model != "ff" and self.network.kind != "coarse" and self.network.m != 64:
             raise InputError(f"{self.model} needs descriptors of m = 64, not {self.network.m}.")
         check_range(self, "window", 2, 1024, whole=True)
         if self.window % 2:

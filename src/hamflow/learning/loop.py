@@ -27,6 +27,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.learning.allocator import keep_freed_memory
 from hamflow.learning.augment import Sample
 from hamflow.learning.checkpoint import TrainingState, load_checkpoint, read_state, save_checkpoint
+from hamflow.learning.coarse import CoarseNetwork, cell_loss
 from hamflow.learning.config import WORK, TrainConfig, config_values
 from hamflow.learning.data import TrainingPairs, as_tensor, training_batches, validation_samples
 from hamflow.learning.log import CURVE, PICTURE, StepLog
@@ -221,8 +222,12 @@ class _Run:
     def _loss(self, phi: Tensor, sample: Sample) -> Tensor:
         """Return the loss of one pair."""
         config = self.config
-        truth = Truth.of(sample.flow, self.window, sample.occluded)
         bootstrapping = self.progress.step < config.bootstrap * config.steps
+        if isinstance(self.network, CoarseNetwork):
+            scheme = "ff" if bootstrapping else config.model
+            loss = cell_loss(self.network, phi, (sample.flow, sample.occluded), scheme)
+            return loss + config.balance * balance_loss(phi)
+        truth = Truth.of(sample.flow, self.window, sample.occluded)
         first, second = phi.unbind()
         costs = project(
             first,
@@ -233,9 +238,7 @@ class _Run:
             inner=truth.flow if bootstrapping and config.model != "ff" else None,
         )
         loss = matching_loss(*costs, truth, target=config.target, temperature=config.temperature)
-        if config.balance:
-            loss = loss + config.balance * balance_loss(phi)
-        return loss
+        return loss + config.balance * balance_loss(phi)
 
     def _rate(self) -> float:
         """Return the learning rate of the next step: a ramp, then a cosine."""

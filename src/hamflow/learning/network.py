@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,24 @@ from hamflow.descriptors.architecture import Architecture
 # Initial gains of the far part of the context network: steep enough for small differences.
 _STEEP, _PASS, _NOISE = 4.0, 1.5, 0.3
 
+NETWORKS = {
+    "paper": "hamflow.learning.network:PaperNetwork",
+    "context": "hamflow.learning.network:ContextNetwork",
+    "coarse": "hamflow.learning.coarse:CoarseNetwork",
+}
+"""Where the class of each kind of network is."""
+
 Visitor = Callable[[nn.Conv2d, Tensor], None]
 
 
 def build_network(architecture: Architecture) -> DescriptorNetwork:
     """Return the network of an architecture; call `initialize` before training it."""
-    kinds = {"paper": PaperNetwork, "context": ContextNetwork}
-    return kinds[architecture.kind](architecture)
+    network: DescriptorNetwork = resolve_name(NETWORKS[architecture.kind])(architecture)
+    return network
 
 
 class DescriptorNetwork(nn.Module):
-    """Base of both networks: from N×3×H×W images (0 to 1) to N×H×W×m descriptors (-1 to 1)."""
+    """Base of all networks: from N×3×H×W images (0 to 1) to N×H×W×m descriptors (-1 to 1)."""
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()

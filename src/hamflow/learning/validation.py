@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hamflow import matching
 from hamflow.descriptors import pack_bits
 from hamflow.learning.augment import Sample
+from hamflow.learning.coarse import CellTruth, CoarseNetwork, cell_errors, cell_loss
 from hamflow.learning.config import TrainConfig
 from hamflow.learning.data import as_tensor
 from hamflow.learning.loss import Truth, matching_loss
@@ -29,7 +30,8 @@ class Validation:
     loss : float
         As in training.
     epe_qq, outlier_3px_qq : float
-        Endpoint error of winner takes all on bits, and the share of errors above 3 pixels.
+        Endpoint error of winner takes all on bits, and the share of errors above 3 pixels; for a
+        coarse network, the share of cells that are more than one cell off.
     epe_trained, outlier_3px_trained : float
         The same with floats where the trained model has them.
     constant_bits : float
@@ -48,10 +50,25 @@ def validate(
     network: DescriptorNetwork, samples: Iterable[Sample], config: TrainConfig
 ) -> Validation:
     """Evaluate the network on pairs with known flow; pairs without a counted pixel are skipped."""
-    rows = [_measured(network, sample, config) for sample in samples]
+    measure = _measured_cells if isinstance(network, CoarseNetwork) else _measured
+    network.eval()
+    rows = [measure(network, sample, config) for sample in samples]
+    network.train()
     columns = np.array(rows).reshape(-1, len(fields(Validation))).T
     known = [column[np.isfinite(column)] for column in columns]
     return Validation(*(float(k.mean()) if k.size else float("nan") for k in known))
+
+
+def _measured_cells(network: DescriptorNetwork, sample: Sample, config: TrainConfig) -> list[float]:
+    assert isinstance(network, CoarseNetwork)
+    pair = (sample.flow, sample.occluded)
+    truth = CellTruth.of(*pair)
+    with torch.no_grad():
+        phi = network(as_tensor([sample.image0, sample.image1]))
+        loss = cell_loss(network, phi, pair, config.model)
+        trained = cell_errors(phi, truth, quantized=config.model == "qq")
+        bits = cell_errors(phi, truth, quantized=True)
+    return [float(loss), *bits, *trained, constant_bits(phi[0])]
 
 
 def _measured(network: DescriptorNetwork, sample: Sample, config: TrainConfig) -> list[float]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from hamflow._types import Bits, Flow, Image, Labels
 from hamflow.matching.projection import CHANCE_LEVEL, min_projection
+from hamflow.prior import Prior
 from hamflow.window import Window
 
 
@@ -41,8 +42,9 @@ class LocalModel:
         image: Image,
         window: Window,
         initial_labels: tuple[Labels, Labels] | None = None,
+        prior: Prior | None = None,
     ) -> LocalMatch:
-        """Match two images by their descriptors; image and initial labels do not matter."""
+        """Match two images by their descriptors; nothing else matters but the window."""
         projection = min_projection(*bits, window, outside=self.outside)
         return LocalMatch(projection.wta(), window)
 

@@ -14,6 +14,7 @@ from hamflow._check import as_intensities
 from hamflow._scale import downsample
 from hamflow._types import Bits, Image, ImageLike
 from hamflow.descriptors import Descriptor
+from hamflow.descriptors.architecture import CELL
 from hamflow.errors import InputError
 from hamflow.io import read_image
 
@@ -32,13 +33,22 @@ class Frame:
         (H, W), (H, W, 1), (H, W, 3) or (H, W, 4); uint8, uint16, or floating point in 0..1.
     descriptor : Descriptor
         What describes its pixels.
+    coarse : Descriptor, optional
+        What describes its cells of 4×4 pixels.
     name : str
         What error messages call it.
     """
 
-    def __init__(self, image: ImageLike, descriptor: Descriptor, name: str = "image") -> None:
+    def __init__(
+        self,
+        image: ImageLike,
+        descriptor: Descriptor,
+        name: str = "image",
+        coarse: Descriptor | None = None,
+    ) -> None:
         self.pixels = as_pixels(image, name)
         self._descriptor = descriptor
+        self._coarse = coarse
         self._kept: dict[Hashable, Any] = {}
 
     @property
@@ -53,6 +63,23 @@ class Frame:
     def bits(self, scale: int) -> Bits:
         """Return the descriptors of the reduced image."""
         return self.kept(("bits", scale), lambda: self._descriptor.bits(self.at(scale)))
+
+    def wide_bits(self, scale: int) -> Bits:
+        """Return the descriptors of the reduced image, with the coarse ones beside: (H, W, 2)."""
+        return np.stack(
+            [self.bits(scale), self.kept(("cells", scale), lambda: self._cells(scale))], 2
+        )
+
+    def _cells(self, scale: int) -> Bits:
+        """Return the coarse descriptor of each pixel of the reduced image."""
+        assert self._coarse is not None
+        cells = self._coarse.bits(self.at(max(1, scale // CELL)))
+        if scale >= CELL:
+            return cells
+        # Several pixels lie in one cell.
+        height, width = self.at(scale).shape[:2]
+        times = CELL // scale
+        return cells.repeat(times, axis=0).repeat(times, axis=1)[:height, :width]
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returned when it was first called for this key.

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hamflow._scale import upsample_linear
 from hamflow._types import Labels
 from hamflow.config import EstimatorConfig
 from hamflow.pipeline.matches import DirectedMatches, Matches
+from hamflow.prior import Prior
 from hamflow.window import MAX_LABELS, Window
 
 # Larger displacements (in pixels of the coarsest scale) are not searched.
@@ -23,7 +25,9 @@ _LEAST_TRUSTED = 0.2
 # The window leaves out so many of a thousand pixels at either end; more if it is too large.
 _LEFT_OUT = (3, 10, 30, 100)
 _SHORTEST = 24  # pixels that the shorter side of a coarser image has at least
-_VOLUMES = 7  # of labels that the solver needs at a time, in int16
+_VOLUMES = 9  # of labels that the solver needs at a time, in int16
+# Weight of the prior where the coarser match is not trusted, relative to where it is.
+_UNTRUSTED = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +44,18 @@ class SearchStep:
         For each direction, labels that the matcher may start from.
     share : float
         How much of all work is done before it, for the progress.
+    coarse : bool
+        Whether to use the coarse descriptors, too.
+    priors : tuple of Prior, optional
+        For each direction, what the coarser scale found.
     """
 
     scale: int
     windows: tuple[Window, ...]
     initial_labels: tuple[tuple[Labels, Labels], ...] | None = None
     share: float = 0.1
+    coarse: bool = False
+    priors: tuple[Prior, ...] | None = None
 
     @property
     def warm(self) -> bool:
@@ -114,12 +124,32 @@ class SearchPlan:
             windows = [full_window(reduced_shape(self._shape, scale), self._config.memory)] * 2
         else:
             windows = [window_around(d, self._config.memory, 2, _MARGIN) for d in found.directions]
-        share = 0.1 if self._done == 1 else 0.3
-        return SearchStep(scale, tuple(windows[: self._directions]), share=share)
+        searching = self._window is None and found is None
+        return SearchStep(
+            scale,
+            tuple(windows[: self._directions]),
+            share=0.1 if self._done == 1 else 0.3,
+            coarse=searching and bool(self._config.coarse_model),
+            priors=None if found is None else self._priors(found, scale),
+        )
 
     def carried_share(self, step: SearchStep) -> float:
         """Return the share of trusted pixels that later pairs of a video are measured by."""
         return self._previous.full_share if step.warm and self._previous is not None else 0.0
+
+    def _priors(self, found: Matches, scale: int) -> tuple[Prior, ...] | None:
+        """Return what the last step found as the prior of a finer one."""
+        if not self._config.prior:
+            return None
+        shape, factor = reduced_shape(self._shape, scale), found.scale // scale
+        priors = []
+        for direction in found.directions:
+            flow = upsample_linear(direction.completed, factor, shape) * np.float32(factor)
+            trusted = upsample_linear(direction.trusted.astype(np.float32), factor, shape)
+            least = np.float32(_UNTRUSTED)
+            weight = np.float32(self._config.prior) * (least + (1 - least) * trusted)
+            priors.append(Prior(flow, weight))
+        return tuple(priors)
 
     @property
     def _directions(self) -> int:

@@ -31,7 +31,10 @@ def search(
         Forward, and backward if both directions are matched.
     """
     with clock.stage("descriptors", step.share):
-        bits = [frame.bits(step.scale) for frame in frames]
+        bits = [
+            frame.wide_bits(step.scale) if step.coarse else frame.bits(step.scale)
+            for frame in frames
+        ]
     if step.warm:
         matcher = matcher.warm_started()
     found = []
@@ -39,7 +42,8 @@ def search(
         with clock.stage("matching", step.share + 0.05 + 0.1 * k):
             pair = (bits[k], bits[1 - k])
             labels = step.initial_labels[k] if step.initial_labels else None
-            match = matcher(pair, frames[k].at(step.scale), window, labels)
+            prior = step.priors[k] if step.priors else None
+            match = matcher(pair, frames[k].at(step.scale), window, labels, prior)
             found.append(Found(match.flow, Certificate.of(match)))
             del match  # before the other direction needs as much memory
     return found
