@@ -21,7 +21,7 @@ bool ctrl_c() {
     return PyErr_CheckSignals() != 0;
 }
 
-void min_projection(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+void min_projection(InBits bits0, InBits bits1, WindowTuple window,
                     std::uint8_t outside, Out<std::uint8_t, 3> cu, Out<std::uint8_t, 3> cv,
                     Maybe<Out<std::int16_t, 3>> v_hat, Maybe<Out<std::int16_t, 3>> u_hat) {
     const BitsPair p = bits_pair(bits0, bits1);
@@ -30,7 +30,8 @@ void min_projection(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, Wind
     if (v_hat.has_value() != u_hat.has_value())
         throw nb::value_error("v_hat and u_hat come together");
     if (v_hat) expect_volumes(p, win, *v_hat, *u_hat);
-    if (outside > 64) throw nb::value_error("outside: a Hamming distance, 0 to 64");
+    if (outside > 64 * p.words)
+        throw nb::value_error("outside: a Hamming distance, 0 to 64 for each word");
     without_gil([&] {
         active_kernels().min_projection(p, win, outside, cu.data(), cv.data(),
                                         data_or_null(v_hat), data_or_null(u_hat));
@@ -47,7 +48,7 @@ void expect_message(int h, int w, const Window& win, Direction to, const In<T, 3
     expect_shape(out, "out", {rows, columns, to_u ? du : dv});
 }
 
-void message16(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+void message16(InBits bits0, InBits bits1, WindowTuple window,
                const std::string& to, std::tuple<int, int, int> cost, In<std::int16_t, 3> lam,
                Out<std::int16_t, 3> out) {
     const BitsPair p = bits_pair(bits0, bits1);
@@ -56,14 +57,14 @@ void message16(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTup
     const FixedCost c{std::get<0>(cost), std::get<1>(cost), std::get<2>(cost)};
     const auto fits = [](int x) { return x >= -32768 && x <= 32767; };
     // 128: the negated step is a signed byte of the multiplication.
-    if (c.step < 1 || c.step > 128 || !fits(c.base) || !fits(c.base + 64 * c.step) ||
+    if (c.step < 1 || c.step > 128 || !fits(c.base) || !fits(c.base + 64 * p.words * c.step) ||
         !fits(c.outside))
         throw nb::value_error("cost: step must be 1 to 128, and all costs must fit int16");
     expect_message<std::int16_t>(p.h, p.w, win, direction, lam, out);
     without_gil([&] { active_kernels().message16(p, win, direction, c, lam.data(), out.data()); });
 }
 
-void message32(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+void message32(InBits bits0, InBits bits1, WindowTuple window,
                const std::string& to, std::tuple<float, float, float> cost, In<float, 3> lam,
                Out<float, 3> out) {
     const BitsPair p = bits_pair(bits0, bits1);
@@ -134,7 +135,7 @@ void scatter(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, In<std::i
     });
 }
 
-void label_distances(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+void label_distances(InBits bits0, InBits bits1, WindowTuple window,
                   In<std::int16_t, 2> u, In<std::int16_t, 2> v, Out<std::int16_t, 2> out) {
     const BitsPair p = bits_pair(bits0, bits1);
     const Window win = window_of(window);
@@ -181,7 +182,7 @@ void expect_rescan(const Pair& p, const Window& win, const In<std::int16_t, 2>& 
     expect_labels("v_labels", v_labels.data(), v_labels.size(), win.dv);
 }
 
-void rescan_bits(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+void rescan_bits(InBits bits0, InBits bits1, WindowTuple window,
                  std::uint8_t outside, In<std::int16_t, 2> v_labels, Out<float, 3> flow) {
     const BitsPair p = bits_pair(bits0, bits1);
     const Window win = window_of(window);

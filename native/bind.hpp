@@ -56,9 +56,19 @@ void expect_shape(const Array& a, const char* name, std::initializer_list<std::s
             throw nb::value_error((std::string(name) + " has the wrong shape").c_str());
 }
 
-inline BitsPair bits_pair(const In<std::uint64_t, 2>& b0, const In<std::uint64_t, 2>& b1) {
-    expect_shape(b1, "bits1", {b0.shape(0), b0.shape(1)});
-    return BitsPair(b0.data(), b1.data(), side(b0.shape(0)), side(b0.shape(1)));
+// Descriptors of one word, h x w, or of one or two, h x w x words.
+using InBits = nb::ndarray<const std::uint64_t, nb::c_contig, nb::device::cpu>;
+
+inline BitsPair bits_pair(const InBits& b0, const InBits& b1) {
+    if (b0.ndim() != 2 && b0.ndim() != 3) throw nb::type_error("bits0 must have 2 or 3 axes");
+    if (b1.ndim() != b0.ndim()) throw nb::value_error("bits1 has the wrong shape");
+    for (std::size_t axis = 0; axis < b0.ndim(); ++axis)
+        if (b1.shape(axis) != b0.shape(axis))
+            throw nb::value_error("bits1 has the wrong shape");
+    const std::size_t words = b0.ndim() == 3 ? b0.shape(2) : 1;
+    if (words < 1 || words > 2) throw nb::value_error("bits0 must have one or two words");
+    return BitsPair(b0.data(), b1.data(), side(b0.shape(0)), side(b0.shape(1)),
+                    static_cast<int>(words));
 }
 
 inline PhiPair phi_pair(const In<float, 3>& p0, const In<float, 3>& p1) {

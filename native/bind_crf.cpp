@@ -74,7 +74,7 @@ const T* unary_of(const Maybe<In<T, 3>>& unary, const Pair& p, const Window& win
 }
 
 template <class T>
-void relabel(In<std::uint64_t, 2> bits0, In<std::uint64_t, 2> bits1, WindowTuple window,
+void relabel(InBits bits0, InBits bits1, WindowTuple window,
              std::tuple<T, T, T> cost, In<T, 3> right, In<T, 3> down, int reach,
              const std::string& blocks, In<std::int16_t, 2> v, Out<std::int16_t, 2> u,
              Maybe<In<T, 3>> unary) {

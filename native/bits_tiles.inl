@@ -2,8 +2,9 @@
 // min_projection.inl and messages.inl share. Each entry is evaluated once and none is stored. The
 // lanes of a vector are consecutive labels u.
 //
-// Included by kernels_<isa>.cpp inside that level's namespace, which supplies `Bits` (8-bit
-// distances) and `BitsF32` (the variant that is fastest for float messages).
+// Included by kernels_<isa>.cpp inside that level's namespace, which supplies `Bits<words>` (8-bit
+// distances) and `BitsF32<words>` (the variant that is fastest for float messages) for descriptors
+// of one word or two.
 //
 // The order of the loops: a strip of image rows (its planes fit the cache budget) -> a pair of
 // rows (y, y + 1), which share targets -> a tile of pixel columns -> the target rows -> the
@@ -34,8 +35,9 @@ struct TargetPlanes {
         data = Buffer<std::uint8_t>(row_bytes * rows);
         const std::size_t stride = static_cast<std::size_t>(blocks(p.w) + 1) * B::lanes * B::elem;
         parallel_for(rows, [&](int r) {
-            Buffer<std::uint64_t> row(p.w);
-            for (int x = 0; x < p.w; ++x) row[x] = p.bits1[p.pixel(x, first + r)];
+            Buffer<std::uint64_t> row(static_cast<std::size_t>(p.w) * p.words);
+            for (int x = 0; x < p.w; ++x)
+                std::copy_n(p.to(p.pixel(x, first + r)), p.words, row.data() + x * p.words);
             Buffer<std::uint8_t> flat(B::planes * stride, 0);
             B::build_planes(row.data(), p.w, flat.data() + B::lanes * B::elem, stride);
             std::uint8_t* out = data.data() + row_bytes * r;
@@ -57,6 +59,15 @@ struct TargetPlanes {
                                            (from - block * B::lanes) * B::elem);
     }
 };
+
+// body(words) with the number of words of a descriptor as a constant.
+template <class Body>
+HAMFLOW_INLINE void with_words(const BitsPair& p, const Body& body) {
+    if (p.words == 1)
+        body(std::integral_constant<int, 1>());
+    else
+        body(std::integral_constant<int, 2>());
+}
 
 // The planes of one strip may take this much memory (more only when a window alone does).
 constexpr std::size_t plane_budget = std::size_t(24) << 20;
@@ -148,8 +159,8 @@ template <class B, class Sink>
 void feed_tile(const BitsPair& p, const Window& win, const Tile<B>& tile,
                const TargetPlanes<B>& planes, typename B::Pair* pairs, Sink& sink) {
     for (int i = 0; i < tile.n; ++i)
-        pairs[i].set(p.bits0[p.pixel(tile.x0 + i, tile.y)],
-                     p.bits0[p.pixel(tile.x0 + i, tile.y + tile.has_second)]);
+        pairs[i].set(p.from(p.pixel(tile.x0 + i, tile.y)),
+                     p.from(p.pixel(tile.x0 + i, tile.y + tile.has_second)));
     sink.begin(tile);
     for (int k = 0; k <= win.dv; ++k) {
         const bool first = tile.v[0].contains(k);
@@ -215,12 +226,12 @@ struct EdgeMasks {
             edge[i] = u.lo % B::lanes != 0 || u.hi % B::lanes != 0;
             if (!edge[i]) continue;
             std::uint8_t* m = mask.data() + i * padded;
-            std::memset(m, 0x7f, padded);
+            std::memset(m, 0xff, padded);
             std::memset(m + u.lo, 0, u.hi - u.lo);
         }
     }
 
-    // 0x7f is above every distance, also for the signed comparisons of the argmin.
+    // 0xff is above every distance.
     template <int N>
     HAMFLOW_INLINE void apply(int i, int j, typename B::V* d) const {
         const std::uint8_t* m = mask.data() + i * padded + j * B::lanes;

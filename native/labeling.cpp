@@ -37,7 +37,10 @@ int popcount(std::uint64_t x) {
 void distances_at(const BitsPair& p, const Window& win, const std::int16_t* u,
                   const std::int16_t* v, std::int16_t* out) {
     for_each_target(p.h, p.w, win, u, v, [&](std::size_t i, std::size_t to, bool inside) {
-        out[i] = static_cast<std::int16_t>(inside ? popcount(p.bits0[i] ^ p.bits1[to]) : -1);
+        int distance = inside ? 0 : -1;
+        for (int k = 0; inside && k < p.words; ++k)
+            distance += popcount(p.from(i)[k] ^ p.to(to)[k]);
+        out[i] = static_cast<std::int16_t>(distance);
     });
 }
 

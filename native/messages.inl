@@ -35,7 +35,7 @@ struct Fixed16 {
         out[0] = B::scaled16(d, scale, 0);
         out[1] = B::scaled16(d, scale, 1);
     }
-    HAMFLOW_INLINE R candidate(R part, R offset) const { return B::adds16(offset, part); }
+    HAMFLOW_INLINE R candidate(R part, R offset) const { return B::minus_scaled16(offset, part); }
 
     static constexpr Value loses = -32768;  // an offset that no other loses to
     Value offset(Value lam) const { return saturate16(lam - cost.base); }
@@ -201,10 +201,16 @@ void send_message(const BitsPair& p, const Window& win, Direction to,
 
 void message16(const BitsPair& p, const Window& win, Direction to, const FixedCost& cost,
                const std::int16_t* lam, std::int16_t* out) {
-    send_message<Bits, Fixed16<Bits>>(p, win, to, cost, lam, out);
+    with_words(p, [&](auto words) {
+        using B = Bits<decltype(words)::value>;
+        send_message<B, Fixed16<B>>(p, win, to, cost, lam, out);
+    });
 }
 
 void message32(const BitsPair& p, const Window& win, Direction to, const FloatCost& cost,
                const float* lam, float* out) {
-    send_message<BitsF32, Float32<BitsF32>>(p, win, to, cost, lam, out);
+    with_words(p, [&](auto words) {
+        using B = BitsF32<decltype(words)::value>;
+        send_message<B, Float32<B>>(p, win, to, cost, lam, out);
+    });
 }

@@ -11,17 +11,17 @@ class MinSink {
         : p_(p), win_(win), outside_(outside), cu_(cu), cv_(cv),
           padded_(round_up(win.du, B::lanes)), masks_(padded_),
           best_u_(std::size_t(2) * columns * padded_),
-          rows_(std::size_t(2) * columns * B::lanes, 0x7f),
+          rows_(std::size_t(2) * columns * B::lanes, 0xff),
           best_v_(std::size_t(2) * (win.dv + 1) * columns) {}
 
     struct Row { typename B::V a, b; };
 
     void begin(const Tile<B>& tile) {
         masks_.begin(tile);
-        std::memset(best_u_.data(), 0x7f, best_u_.size());
+        std::memset(best_u_.data(), 0xff, best_u_.size());
     }
     HAMFLOW_INLINE Row row(int i, int, bool first) const {
-        if (first) return {B::set1(0x7f), B::set1(0x7f)};
+        if (first) return {B::set1(0xff), B::set1(0xff)};
         const std::uint8_t* r = rows_.data() + (2 * i) * B::lanes;
         return {B::load(r), B::load(r + B::lanes)};
     }
@@ -111,7 +111,7 @@ class ArgMinSink {
         : p_(p), win_(win), outside_(outside), cu_(cu), cv_(cv), v_hat_(v_hat), u_hat_(u_hat),
           padded_(round_up(win.du, B::lanes)), masks_(padded_),
           best_u_(std::size_t(2) * columns * padded_), arg_u_(best_u_.size()),
-          rows_(std::size_t(2) * columns * B::lanes, 0x7f), row_args_(rows_.size()),
+          rows_(std::size_t(2) * columns * B::lanes, 0xff), row_args_(rows_.size()),
           best_v_(std::size_t(2) * columns * win.dv), arg_v_(best_v_.size()) {}
 
     struct Row { typename B::V a, b, arg_a, arg_b; };
@@ -121,12 +121,12 @@ class ArgMinSink {
         // A byte holds a vector's number relative to the tile's first: windows are that narrow.
         j_begin_ = tile.j_begin;
         masks_.begin(tile);
-        std::memset(best_u_.data(), 0x7f, best_u_.size());
+        std::memset(best_u_.data(), 0xff, best_u_.size());
         arg_u_.fill(0);
     }
     HAMFLOW_INLINE Row row(int i, int k, bool first) {
         k_ = k;
-        if (first) return {B::set1(0x7f), B::set1(0x7f), B::set1(0), B::set1(0)};
+        if (first) return {B::set1(0xff), B::set1(0xff), B::set1(0), B::set1(0)};
         const std::uint8_t* r = rows_.data() + (2 * i) * B::lanes;
         const std::uint8_t* a = row_args_.data() + (2 * i) * B::lanes;
         return {B::load(r), B::load(r + B::lanes), B::load(a), B::load(a + B::lanes)};
@@ -258,7 +258,7 @@ class ArgMinSink {
 // The lanes are labels u, so a window that is high and narrow is better seen transposed.
 HAMFLOW_INLINE bool better_transposed(const Window& win) {
     const auto vectors = [](int lanes_along, int other) {
-        return static_cast<long long>(round_up(lanes_along, Bits::lanes)) * other;
+        return static_cast<long long>(round_up(lanes_along, Bits<1>::lanes)) * other;
     };
     return vectors(win.dv, win.du) < vectors(win.du, win.dv);
 }
@@ -268,11 +268,15 @@ void min_projection(const BitsPair& p, const Window& win, std::uint8_t outside, 
     if (better_transposed(win)) {
         // Transposed again only if that were better still, which it is not.
         min_projection(p.transposed(), win.transposed(), outside, cv, cu, u_hat, v_hat);
-    } else if (v_hat && u_hat) {
-        for_each_tile<Bits>(p, win, [&] {
-            return ArgMinSink<Bits>(p, win, outside, cu, cv, v_hat, u_hat);
-        });
-    } else {
-        for_each_tile<Bits>(p, win, [&] { return MinSink<Bits>(p, win, outside, cu, cv); });
+        return;
     }
+    with_words(p, [&](auto words) {
+        using B = Bits<decltype(words)::value>;
+        if (v_hat && u_hat)
+            for_each_tile<B>(p, win, [&] {
+                return ArgMinSink<B>(p, win, outside, cu, cv, v_hat, u_hat);
+            });
+        else
+            for_each_tile<B>(p, win, [&] { return MinSink<B>(p, win, outside, cu, cv); });
+    });
 }

@@ -25,8 +25,12 @@ int distance(const BitsPair& p, const Window& win, int outside, int x, int y, in
     const long long tx = x + static_cast<long long>(win.u0) + ku;
     const long long ty = y + static_cast<long long>(win.v0) + kv;
     if (tx < 0 || tx >= p.w || ty < 0 || ty >= p.h) return outside;
-    return popcount(p.bits0[p.pixel(x, y)] ^
-                    p.bits1[p.pixel(static_cast<int>(tx), static_cast<int>(ty))]);
+    const std::size_t from = p.pixel(x, y);
+    const std::size_t to = p.pixel(static_cast<int>(tx), static_cast<int>(ty));
+    int sum = 0;
+    for (int k = 0; k < p.words; ++k)
+        sum += popcount(p.bits0[from * p.words + k] ^ p.bits1[to * p.words + k]);
+    return sum;
 }
 
 double cost(const PhiPair& p, const Window& win, double outside, int x, int y, int ku, int kv) {

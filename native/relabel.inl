@@ -14,7 +14,9 @@ HAMFLOW_INLINE void label_costs(const BitsPair& p, const Cost& cost, std::size_t
     const auto step = static_cast<T>(cost.step), base = static_cast<T>(cost.base);
     for (int begin = 0; begin < n; begin += at_once) {
         const int count = std::min(at_once, n - begin);
-        row_distances(p.bits0[from], p.bits1 + to + begin, count, distances);
+        with_words(p, [&](auto words) HAMFLOW_INLINE_LAMBDA {
+            row_distances<decltype(words)::value>(p.from(from), p.to(to + begin), count, distances);
+        });
         for (int k = 0; k < count; ++k)
             out[begin + k] = static_cast<T>(step * distances[k] + base);
     }

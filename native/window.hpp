@@ -44,21 +44,29 @@ HAMFLOW_INLINE LabelRange v_labels(const Window& win, int y, int h) {
     return labels_inside(y, win.v0, win.dv, h);
 }
 
-// Two fields of packed 64-bit descriptors, both h x w, row-major; or, with the strides swapped,
-// the same two transposed in place: u and v change their roles.
+// Two fields of packed descriptors of one or two 64-bit words, both h x w x words, row-major; or,
+// with the strides swapped, the same two transposed in place: u and v change their roles.
 struct BitsPair {
     const std::uint64_t* bits0;
     const std::uint64_t* bits1;
-    int h, w;
+    int h, w, words;
     std::size_t step_y, step_x;
 
-    HAMFLOW_INLINE BitsPair(const std::uint64_t* b0, const std::uint64_t* b1, int height, int width)
-        : bits0(b0), bits1(b1), h(height), w(width), step_y(static_cast<std::size_t>(width)),
-          step_x(1) {}
+    HAMFLOW_INLINE BitsPair(const std::uint64_t* b0, const std::uint64_t* b1, int height, int width,
+                            int words_per_pixel)
+        : bits0(b0), bits1(b1), h(height), w(width), words(words_per_pixel),
+          step_y(static_cast<std::size_t>(width)), step_x(1) {}
     // Where pixel (x, y) is, also in the outputs.
     HAMFLOW_INLINE std::size_t pixel(int x, int y) const { return y * step_y + x * step_x; }
+    // The words of a pixel of the first image, and of the second.
+    HAMFLOW_INLINE const std::uint64_t* from(std::size_t pixel) const {
+        return bits0 + pixel * words;
+    }
+    HAMFLOW_INLINE const std::uint64_t* to(std::size_t pixel) const {
+        return bits1 + pixel * words;
+    }
     HAMFLOW_INLINE BitsPair transposed() const {
-        BitsPair t(bits0, bits1, w, h);
+        BitsPair t(bits0, bits1, w, h, words);
         t.step_y = step_x;
         t.step_x = step_y;
         return t;

@@ -67,9 +67,9 @@ HAMFLOW_INLINE void rescan(int h, int w, const Window& win, T outside,
 void rescan_bits(const BitsPair& p, const Window& win, std::uint8_t outside,
                  const std::int16_t* v_labels, float* flow) {
     const auto costs_of = [&](std::size_t i, std::size_t j, int n, std::uint8_t* out) {
-        const std::uint64_t bits = p.bits0[i];
-        for (int k = 0; k < n; ++k)
-            out[k] = static_cast<std::uint8_t>(popcount64(bits ^ p.bits1[j + k]));
+        with_words(p, [&](auto words) {
+            hamflow::row_distances<decltype(words)::value>(p.from(i), p.to(j), n, out);
+        });
     };
     rescan<std::uint8_t>(p.h, p.w, win, outside, v_labels, flow, costs_of);
 }

@@ -5,7 +5,7 @@
 // nibbles as indices yields 32 partial distances. A table's bytes hold two counts, of the pixel
 // (x, y) in the low and of (x, y + 1) in the high half: both see the same targets in the same
 // lanes, so each look-up serves 64 entries of the 4D cost. Four tables of 4 + 4 + 4 + 3 bits sum
-// to at most 15 and cannot overflow a half; 4 x 15 bits and a last nibble make 64.
+// to at most 15 and cannot overflow a half; 4 x 15 bits and a last nibble make a word of 64.
 #pragma once
 
 #include <immintrin.h>
@@ -17,6 +17,7 @@
 namespace hamflow {
 namespace avx2 {
 
+template <int words>
 struct Bits {
     using V = __m256i;                   // 32 distances, uint8
     using D = V;                         // what `distances` yields
@@ -25,7 +26,8 @@ struct Bits {
     static constexpr int block = 4;      // vectors that share a load of the tables
     static constexpr int columns = 32;   // of a tile
     static constexpr int elem = 1;       // bytes of one label in one plane
-    static constexpr int planes = 17;
+    static constexpr int word_planes = 17, word_tables = 18;
+    static constexpr int planes = word_planes * words;
     static constexpr int f32_parts = 4;  // float vectors per distance vector
 
     static constexpr int plane_shift(int p) { return p == 16 ? 60 : (p / 4) * 15 + (p % 4) * 4; }
@@ -34,19 +36,25 @@ struct Bits {
     static void build_planes(const std::uint64_t* row, int w, std::uint8_t* out,
                              std::size_t stride) {
         for (int p = 0; p < planes; ++p) {
-            const int shift = plane_shift(p);
-            const std::uint64_t mask = static_cast<std::uint64_t>(plane_mask(p));
+            const int shift = plane_shift(p % word_planes);
+            const std::uint64_t mask = static_cast<std::uint64_t>(plane_mask(p % word_planes));
+            const std::uint64_t* word = row + p / word_planes;
             std::uint8_t* plane = out + p * stride;
             for (int x = 0; x < w; ++x)
-                plane[x] = static_cast<std::uint8_t>((row[x] >> shift) & mask);
+                plane[x] = static_cast<std::uint8_t>((word[x * words] >> shift) & mask);
         }
     }
 
     // The look-up tables of the pixels (x, y) and (x, y + 1).
     struct Pair {
-        alignas(16) std::uint8_t table[18][16];
+        alignas(16) std::uint8_t table[word_tables * words][16];
 
-        void set(std::uint64_t a, std::uint64_t b) {
+        void set(const std::uint64_t* a, const std::uint64_t* b) {
+            for (int k = 0; k < words; ++k) set_word(a[k], b[k], table + word_tables * k);
+        }
+
+       private:
+        static void set_word(std::uint64_t a, std::uint64_t b, std::uint8_t (*table)[16]) {
             const __m128i iota =
                 _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             const __m128i count =
@@ -86,13 +94,15 @@ struct Bits {
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, V* da, V* db) {
         const V low = _mm256_set1_epi8(15);
         V sum[N], high[N];
-        unroll<4>([&](auto g) HAMFLOW_INLINE_LAMBDA {
-            const V t0 = broadcast_table(pair.table[4 * g]);
-            const V t1 = broadcast_table(pair.table[4 * g + 1]);
-            const V t2 = broadcast_table(pair.table[4 * g + 2]);
-            const V t3 = broadcast_table(pair.table[4 * g + 3]);
+        unroll<4 * words>([&](auto g) HAMFLOW_INLINE_LAMBDA {
+            constexpr int first = (g / 4) * word_planes + 4 * (g % 4);
+            const auto* table = pair.table + (g / 4) * word_tables + 4 * (g % 4);
+            const V t0 = broadcast_table(table[0]);
+            const V t1 = broadcast_table(table[1]);
+            const V t2 = broadcast_table(table[2]);
+            const V t3 = broadcast_table(table[3]);
             unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-                const std::uint8_t* q = t + 4 * g * plane_stride + j * vector_stride;
+                const std::uint8_t* q = t + first * plane_stride + j * vector_stride;
                 const V s = _mm256_add_epi8(
                     _mm256_add_epi8(_mm256_shuffle_epi8(t0, load_index(q)),
                                     _mm256_shuffle_epi8(t1, load_index(q + plane_stride))),
@@ -105,14 +115,21 @@ struct Bits {
                 asm volatile("" : "+x"(sum[j]), "+x"(high[j]));
             });
         });
-        const V ta = broadcast_table(pair.table[16]);
-        const V tb = broadcast_table(pair.table[17]);
         unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-            const V q = load_index(t + 16 * plane_stride + j * vector_stride);
-            // sum = low + 16 high modulo 256, and low <= 60: subtracting gives it back exactly.
+            // sum = low + 16 high modulo 256, and low < 256: subtracting gives it back exactly.
             const V high16 = _mm256_andnot_si256(low, _mm256_slli_epi16(high[j], 4));
-            da[j] = _mm256_add_epi8(_mm256_sub_epi8(sum[j], high16), _mm256_shuffle_epi8(ta, q));
-            db[j] = _mm256_add_epi8(high[j], _mm256_shuffle_epi8(tb, q));
+            da[j] = _mm256_sub_epi8(sum[j], high16);
+            db[j] = high[j];
+        });
+        unroll<words>([&](auto word) HAMFLOW_INLINE_LAMBDA {
+            const V ta = broadcast_table(pair.table[word * word_tables + 16]);
+            const V tb = broadcast_table(pair.table[word * word_tables + 17]);
+            unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
+                const V q =
+                    load_index(t + (word * word_planes + 16) * plane_stride + j * vector_stride);
+                da[j] = _mm256_add_epi8(da[j], _mm256_shuffle_epi8(ta, q));
+                db[j] = _mm256_add_epi8(db[j], _mm256_shuffle_epi8(tb, q));
+            });
         });
     }
 
@@ -160,22 +177,23 @@ struct Bits {
     // index_position).
     static HAMFLOW_INLINE void keep_min(std::uint8_t* best, std::int16_t* index, V d,
                                         std::int16_t k) {
-        const V old = load(best);
-        const V less = _mm256_cmpgt_epi8(old, d);
-        store(best, min(old, d));
+        const V old = load(best), least = min(old, d);
+        const V stays = _mm256_cmpeq_epi8(old, least);  // no signed comparison: 128 is a distance
+        store(best, least);
         const V kk = _mm256_set1_epi16(k);
         V* at = reinterpret_cast<V*>(index);
-        _mm256_store_si256(at, _mm256_blendv_epi8(_mm256_load_si256(at), kk,
-                                                  _mm256_unpacklo_epi8(less, less)));
-        _mm256_store_si256(at + 1, _mm256_blendv_epi8(_mm256_load_si256(at + 1), kk,
-                                                      _mm256_unpackhi_epi8(less, less)));
+        _mm256_store_si256(at, _mm256_blendv_epi8(kk, _mm256_load_si256(at),
+                                                  _mm256_unpacklo_epi8(stays, stays)));
+        _mm256_store_si256(at + 1, _mm256_blendv_epi8(kk, _mm256_load_si256(at + 1),
+                                                      _mm256_unpackhi_epi8(stays, stays)));
     }
     static int index_position(int lane) {
         return ((lane >> 3) & 1) * 16 + (lane >> 4) * 8 + (lane & 7);
     }
     static HAMFLOW_INLINE void keep_min(V& best, V& index, V d, V k) {
-        index = _mm256_blendv_epi8(index, k, _mm256_cmpgt_epi8(best, d));
-        best = min(best, d);
+        const V least = min(best, d);
+        index = _mm256_blendv_epi8(k, index, _mm256_cmpeq_epi8(best, least));
+        best = least;
     }
 
     // --- int16: even labels in the first half, odd ones in the second ---------------------------
@@ -189,7 +207,6 @@ struct Bits {
     }
     static HAMFLOW_INLINE V set1_16(std::int16_t x) { return _mm256_set1_epi16(x); }
     static HAMFLOW_INLINE V max16(V a, V b) { return _mm256_max_epi16(a, b); }
-    static HAMFLOW_INLINE V adds16(V a, V b) { return _mm256_adds_epi16(a, b); }
     // -step * distance of the even (odd) labels; step <= 128.
     struct Scale {
         V even, odd;
@@ -201,6 +218,8 @@ struct Bits {
     static HAMFLOW_INLINE V scaled16(V d, const Scale& s, int half) {
         return _mm256_maddubs_epi16(d, half ? s.odd : s.even);
     }
+    // x - step * distance, saturating.
+    static HAMFLOW_INLINE V minus_scaled16(V x, V scaled) { return _mm256_adds_epi16(x, scaled); }
     // The maxima of the two 128-bit halves.
     static HAMFLOW_INLINE void store_folded16(std::int16_t* p, V v) {
         const __m128i m =
@@ -232,7 +251,8 @@ struct Bits {
     static HAMFLOW_INLINE F set1_32(float x) { return _mm256_set1_ps(x); }
     static HAMFLOW_INLINE F min32(F a, F b) { return _mm256_min_ps(a, b); }
     static HAMFLOW_INLINE F sub32(F a, F b) { return _mm256_sub_ps(a, b); }
-    // 128 + distance: the distance's byte put into the mantissa of 128.0f.
+    // 128 + distance: the distance's byte put into the mantissa of 128.0f. A distance of 128 sets
+    // the lowest bit of the exponent, which makes it 256.
     static constexpr float f32_offset = 128.0f;
     static HAMFLOW_INLINE void to_f32(V d, F* out) {
         const V exponent = _mm256_set1_epi8(0x43);
@@ -256,7 +276,8 @@ struct Bits {
 };
 
 // For the float messages: narrower tiles, whose running minima still fit the first-level cache.
-struct BitsF32 : Bits {
+template <int words>
+struct BitsF32 : Bits<words> {
     static constexpr int columns = 16;
 };
 

@@ -1,6 +1,6 @@
 // AVX-512 of the Ice Lake class: 64 labels per vector, Hamming distances by vpopcntb.
 //
-// The planes are the descriptors' eight bytes. Pixels (x, y) and (x, y + 1) see the same targets
+// The planes are the descriptors' bytes, eight of each word. Pixels (x, y) and (x, y + 1) see the same targets
 // in the same lanes, so each load of targets serves 128 entries of the 4D cost.
 #pragma once
 
@@ -29,6 +29,7 @@ HAMFLOW_INLINE __m512i load_once(const std::uint8_t* p) {
     return v;
 }
 
+template <int words>
 struct Bits {
     using V = __m512i;                  // 64 distances, uint8
     using D = V;
@@ -36,13 +37,14 @@ struct Bits {
     static constexpr int block = 2;     // vectors that share the pixels' bytes in registers
     static constexpr int columns = 32;
     static constexpr int elem = 1;
-    static constexpr int planes = 8;
+    static constexpr int planes = 8 * words;
 
     static void build_planes(const std::uint64_t* row, int w, std::uint8_t* out,
                              std::size_t stride) {
         for (int p = 0; p < planes; ++p) {
             std::uint8_t* plane = out + p * stride;
-            for (int x = 0; x < w; ++x) plane[x] = static_cast<std::uint8_t>(row[x] >> (8 * p));
+            for (int x = 0; x < w; ++x)
+                plane[x] = static_cast<std::uint8_t>(row[x * words + p / 8] >> (8 * (p % 8)));
         }
     }
 
@@ -51,10 +53,13 @@ struct Bits {
     struct Pair {
         alignas(64) std::uint32_t byte[2][planes];
 
-        void set(std::uint64_t a, std::uint64_t b) {
+        void set(const std::uint64_t* a, const std::uint64_t* b) {
+            const auto four_times = [](const std::uint64_t* bits, int p) {
+                return 0x01010101u * static_cast<std::uint8_t>(bits[p / 8] >> (8 * (p % 8)));
+            };
             for (int p = 0; p < planes; ++p) {
-                byte[0][p] = 0x01010101u * static_cast<std::uint32_t>((a >> (8 * p)) & 0xff);
-                byte[1][p] = 0x01010101u * static_cast<std::uint32_t>((b >> (8 * p)) & 0xff);
+                byte[0][p] = four_times(a, p);
+                byte[1][p] = four_times(b, p);
             }
         }
     };
@@ -67,18 +72,21 @@ struct Bits {
     // Distances of the pair's two pixels to N x 64 targets; `t` points into their planes.
     template <int N>
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, V* da, V* db) {
-        V a[planes], b[planes];
-        unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-            a[p] = _mm512_set1_epi32(static_cast<int>(pair.byte[0][p]));
-            b[p] = _mm512_set1_epi32(static_cast<int>(pair.byte[1][p]));
-        });
-        unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-            unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-                const V q = load_once(t + p * plane_stride + j * vector_stride);
-                const V ca = _mm512_popcnt_epi8(_mm512_xor_si512(q, a[p]));
-                const V cb = _mm512_popcnt_epi8(_mm512_xor_si512(q, b[p]));
-                da[j] = p ? _mm512_add_epi8(da[j], ca) : ca;
-                db[j] = p ? _mm512_add_epi8(db[j], cb) : cb;
+        unroll<words>([&](auto word) HAMFLOW_INLINE_LAMBDA {
+            constexpr int first = 8 * word;
+            V a[8], b[8];
+            unroll<8>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+                a[p] = _mm512_set1_epi32(static_cast<int>(pair.byte[0][first + p]));
+                b[p] = _mm512_set1_epi32(static_cast<int>(pair.byte[1][first + p]));
+            });
+            unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
+                unroll<8>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+                    const V q = load_once(t + (first + p) * plane_stride + j * vector_stride);
+                    const V ca = _mm512_popcnt_epi8(_mm512_xor_si512(q, a[p]));
+                    const V cb = _mm512_popcnt_epi8(_mm512_xor_si512(q, b[p]));
+                    da[j] = first + p ? _mm512_add_epi8(da[j], ca) : ca;
+                    db[j] = first + p ? _mm512_add_epi8(db[j], cb) : cb;
+                });
             });
         });
     }
@@ -142,7 +150,6 @@ struct Bits {
     static HAMFLOW_INLINE void store16(std::int16_t* p, V v) { _mm512_store_si512(p, v); }
     static HAMFLOW_INLINE V set1_16(std::int16_t x) { return _mm512_set1_epi16(x); }
     static HAMFLOW_INLINE V max16(V a, V b) { return _mm512_max_epi16(a, b); }
-    static HAMFLOW_INLINE V adds16(V a, V b) { return _mm512_adds_epi16(a, b); }
     // -step * distance of the even (odd) labels; step <= 128.
     struct Scale {
         V even, odd;
@@ -154,6 +161,8 @@ struct Bits {
     static HAMFLOW_INLINE V scaled16(V d, const Scale& s, int half) {
         return _mm512_maddubs_epi16(d, half ? s.odd : s.even);
     }
+    // x - step * distance, saturating.
+    static HAMFLOW_INLINE V minus_scaled16(V x, V scaled) { return _mm512_adds_epi16(x, scaled); }
     // The maxima of the four 128-bit quarters.
     static HAMFLOW_INLINE void store_folded16(std::int16_t* p, V v) {
         const __m256i h =
@@ -181,8 +190,9 @@ struct Bits {
     }
 };
 
-// For the float messages: the planes are the descriptors' two 32-bit halves, as wide as the
+// For the float messages: the planes are the descriptors' 32-bit halves of words, as wide as the
 // floats. Widening the bytes of `Bits` would take more time than counting on all of them.
+template <int words>
 struct BitsF32 {
     using D = __m512;  // 16 distances, float32
     using F = __m512;
@@ -190,23 +200,27 @@ struct BitsF32 {
     static constexpr int block = 4;
     static constexpr int columns = 16;
     static constexpr int elem = 4;
-    static constexpr int planes = 2;
+    static constexpr int planes = 2 * words;
     static constexpr int f32_parts = 1;
+
+    static HAMFLOW_INLINE std::uint32_t half_of(const std::uint64_t* bits, int p) {
+        return static_cast<std::uint32_t>(bits[p / 2] >> (32 * (p % 2)));
+    }
 
     static void build_planes(const std::uint64_t* row, int w, std::uint8_t* out,
                              std::size_t stride) {
         for (int p = 0; p < planes; ++p) {
             auto* plane = reinterpret_cast<std::uint32_t*>(out + p * stride);
-            for (int x = 0; x < w; ++x) plane[x] = static_cast<std::uint32_t>(row[x] >> (32 * p));
+            for (int x = 0; x < w; ++x) plane[x] = half_of(row + x * words, p);
         }
     }
 
     struct Pair {
         std::uint32_t half[2][planes];
-        void set(std::uint64_t a, std::uint64_t b) {
+        void set(const std::uint64_t* a, const std::uint64_t* b) {
             for (int p = 0; p < planes; ++p) {
-                half[0][p] = static_cast<std::uint32_t>(a >> (32 * p));
-                half[1][p] = static_cast<std::uint32_t>(b >> (32 * p));
+                half[0][p] = half_of(a, p);
+                half[1][p] = half_of(b, p);
             }
         }
     };
@@ -217,21 +231,22 @@ struct BitsF32 {
 
     template <int N>
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, D* da, D* db) {
-        const __m512i a0 = _mm512_set1_epi32(static_cast<int>(pair.half[0][0]));
-        const __m512i a1 = _mm512_set1_epi32(static_cast<int>(pair.half[0][1]));
-        const __m512i b0 = _mm512_set1_epi32(static_cast<int>(pair.half[1][0]));
-        const __m512i b1 = _mm512_set1_epi32(static_cast<int>(pair.half[1][1]));
-        const auto count = [](__m512i q0, __m512i q1, __m512i p0, __m512i p1)
-            HAMFLOW_INLINE_LAMBDA {
-            return _mm512_cvtepi32_ps(
-                _mm512_add_epi32(_mm512_popcnt_epi32(_mm512_xor_si512(q0, p0)),
-                                 _mm512_popcnt_epi32(_mm512_xor_si512(q1, p1))));
-        };
+        __m512i a[planes], b[planes];
+        unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+            a[p] = _mm512_set1_epi32(static_cast<int>(pair.half[0][p]));
+            b[p] = _mm512_set1_epi32(static_cast<int>(pair.half[1][p]));
+        });
         unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-            const __m512i q0 = load_once(t + j * vector_stride);
-            const __m512i q1 = load_once(t + plane_stride + j * vector_stride);
-            da[j] = count(q0, q1, a0, a1);
-            db[j] = count(q0, q1, b0, b1);
+            __m512i na, nb;
+            unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+                const __m512i q = load_once(t + p * plane_stride + j * vector_stride);
+                const __m512i ca = _mm512_popcnt_epi32(_mm512_xor_si512(q, a[p]));
+                const __m512i cb = _mm512_popcnt_epi32(_mm512_xor_si512(q, b[p]));
+                na = p ? _mm512_add_epi32(na, ca) : ca;
+                nb = p ? _mm512_add_epi32(nb, cb) : cb;
+            });
+            da[j] = _mm512_cvtepi32_ps(na);
+            db[j] = _mm512_cvtepi32_ps(nb);
         });
     }
 

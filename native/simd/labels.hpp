@@ -34,9 +34,16 @@ struct FloatLabels {
 };
 
 // Hamming distances of one descriptor to n others; a level may have a better one of its own.
-HAMFLOW_INLINE void row_distances(std::uint64_t bits, const std::uint64_t* targets, int n,
-                                  std::int16_t* out) {
-    for (int k = 0; k < n; ++k) out[k] = static_cast<std::int16_t>(popcount64(bits ^ targets[k]));
+template <int words, class T>
+HAMFLOW_INLINE void row_distances(const std::uint64_t* bits, const std::uint64_t* targets, int n,
+                                  T* out) {
+    std::uint64_t pixel[words];
+    for (int i = 0; i < words; ++i) pixel[i] = bits[i];
+    for (int k = 0; k < n; ++k) {
+        int sum = 0;
+        for (int i = 0; i < words; ++i) sum += popcount64(pixel[i] ^ targets[k * words + i]);
+        out[k] = static_cast<T>(sum);
+    }
 }
 
 }  // namespace hamflow

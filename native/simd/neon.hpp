@@ -1,5 +1,5 @@
-// AArch64: 16 labels per vector, Hamming distances by cnt on the descriptors' eight bytes. As in
-// avx2.hpp, the pixels (x, y) and (x, y + 1) share every load of targets.
+// AArch64: 16 labels per vector, Hamming distances by cnt on the descriptors' bytes, eight of each
+// word. As in avx2.hpp, the pixels (x, y) and (x, y + 1) share every load of targets.
 #pragma once
 
 #include <arm_neon.h>
@@ -11,6 +11,7 @@
 namespace hamflow {
 namespace neon {
 
+template <int words>
 struct Bits {
     using V = uint8x16_t;
     using D = V;
@@ -19,14 +20,18 @@ struct Bits {
     static constexpr int block = 4;
     static constexpr int columns = 32;
     static constexpr int elem = 1;
-    static constexpr int planes = 8;
+    static constexpr int planes = 8 * words;
     static constexpr int f32_parts = 4;
+
+    static HAMFLOW_INLINE std::uint8_t byte_of(const std::uint64_t* bits, int p) {
+        return static_cast<std::uint8_t>(bits[p / 8] >> (8 * (p % 8)));
+    }
 
     static void build_planes(const std::uint64_t* row, int w, std::uint8_t* out,
                              std::size_t stride) {
         for (int p = 0; p < planes; ++p) {
             std::uint8_t* plane = out + p * stride;
-            for (int x = 0; x < w; ++x) plane[x] = static_cast<std::uint8_t>(row[x] >> (8 * p));
+            for (int x = 0; x < w; ++x) plane[x] = byte_of(row + x * words, p);
         }
     }
 
@@ -35,10 +40,10 @@ struct Bits {
     struct Pair {
         alignas(16) std::uint8_t byte[planes][2][lanes];
 
-        void set(std::uint64_t a, std::uint64_t b) {
+        void set(const std::uint64_t* a, const std::uint64_t* b) {
             for (int p = 0; p < planes; ++p) {
-                store(byte[p][0], set1(static_cast<std::uint8_t>(a >> (8 * p))));
-                store(byte[p][1], set1(static_cast<std::uint8_t>(b >> (8 * p))));
+                store(byte[p][0], set1(byte_of(a, p)));
+                store(byte[p][1], set1(byte_of(b, p)));
             }
         }
     };
@@ -117,16 +122,18 @@ struct Bits {
     static HAMFLOW_INLINE void store16(std::int16_t* p, V v) { vst1q_s16(p, s16(v)); }
     static HAMFLOW_INLINE V set1_16(std::int16_t x) { return u8(vdupq_n_s16(x)); }
     static HAMFLOW_INLINE V max16(V a, V b) { return u8(vmaxq_s16(s16(a), s16(b))); }
-    static HAMFLOW_INLINE V adds16(V a, V b) { return u8(vqaddq_s16(s16(a), s16(b))); }
-    // -step * distance of the first (last) eight labels; step <= 128.
+    // step * distance of the first (last) eight labels; step <= 128.
     struct Scale {
-        int8x16_t factor;
-        explicit Scale(int step) { factor = vdupq_n_s8(static_cast<std::int8_t>(-step)); }
+        V factor;
+        explicit Scale(int step) { factor = vdupq_n_u8(static_cast<std::uint8_t>(step)); }
     };
     static HAMFLOW_INLINE V scaled16(V d, const Scale& s, int half) {
-        const int8x16_t x = vreinterpretq_s8_u8(d);
-        return u8(half ? vmull_high_s8(x, s.factor)
-                       : vmull_s8(vget_low_s8(x), vget_low_s8(s.factor)));
+        return vreinterpretq_u8_u16(half ? vmull_high_u8(d, s.factor)
+                                         : vmull_u8(vget_low_u8(d), vget_low_u8(s.factor)));
+    }
+    // x - step * distance, saturating.
+    static HAMFLOW_INLINE V minus_scaled16(V x, V scaled) {
+        return u8(vqsubq_s16(s16(x), s16(scaled)));
     }
     static HAMFLOW_INLINE std::int16_t horizontal_max16(V v) { return vmaxvq_s16(s16(v)); }
     // Maxima of the vectors rows[2 i + p], i < n, to out_p[i].
@@ -145,7 +152,8 @@ struct Bits {
     static HAMFLOW_INLINE F set1_32(float x) { return vdupq_n_f32(x); }
     static HAMFLOW_INLINE F min32(F a, F b) { return vminq_f32(a, b); }
     static HAMFLOW_INLINE F sub32(F a, F b) { return vsubq_f32(a, b); }
-    // 128 + distance: the distance's byte put into the mantissa of 128.0f.
+    // 128 + distance: the distance's byte put into the mantissa of 128.0f. A distance of 128 sets
+    // the lowest bit of the exponent, which makes it 256.
     static constexpr float f32_offset = 128.0f;
     static HAMFLOW_INLINE void to_f32(V d, F* out) {
         const V exponent = vdupq_n_u8(0x43);
@@ -162,7 +170,8 @@ struct Bits {
 };
 
 // For the float messages: narrower tiles, whose running minima still fit the first-level cache.
-struct BitsF32 : Bits {
+template <int words>
+struct BitsF32 : Bits<words> {
     static constexpr int columns = 16;
 };
 

@@ -30,7 +30,7 @@ namespace portable {
 typedef std::uint64_t U64 __attribute__((vector_size(16)));
 typedef std::uint32_t U32 __attribute__((vector_size(16)));
 typedef std::uint8_t U8 __attribute__((vector_size(16)));
-typedef std::int8_t S8 __attribute__((vector_size(16)));
+typedef std::uint16_t U16 __attribute__((vector_size(16)));
 typedef std::int16_t S16 __attribute__((vector_size(16)));
 typedef float F32 __attribute__((vector_size(16)));
 
@@ -54,7 +54,7 @@ struct Vector {
         const U8 x = U8(a), y = U8(b);
         return V(x < y ? x : y);
     }
-    static HAMFLOW_INLINE V less(V a, V b) { return V(S8(a) < S8(b)); }  // values below 128
+    static HAMFLOW_INLINE V less(V a, V b) { return V(U8(a) < U8(b)); }
 
     static HAMFLOW_INLINE V set1_16(std::int16_t x) {
         return V(S16{x, x, x, x, x, x, x, x});
@@ -66,9 +66,11 @@ struct Vector {
         const S16 x = S16(a), y = S16(b);
         return V(x > y ? x : y);
     }
-    // The even (odd) bytes, each extended to 16 bits by its sign.
-    static HAMFLOW_INLINE V even16(V a) { return V((S16(a) << 8) >> 8); }
-    static HAMFLOW_INLINE V odd16(V a) { return V(S16(a) >> 8); }
+    // The even (odd) bytes, each extended to 16 bits: by its sign, as masks are, or by zeros.
+    static HAMFLOW_INLINE V even_masks16(V a) { return V((S16(a) << 8) >> 8); }
+    static HAMFLOW_INLINE V odd_masks16(V a) { return V(S16(a) >> 8); }
+    static HAMFLOW_INLINE V even16(V a) { return a & set1_16(0xff); }
+    static HAMFLOW_INLINE V odd16(V a) { return V(U16(a) >> 8); }
 
     static HAMFLOW_INLINE F load32(const float* p) {
         F v;
@@ -82,7 +84,8 @@ struct Vector {
     static HAMFLOW_INLINE F mul32(F a, F b) { return a * b; }
     static HAMFLOW_INLINE F min32(F a, F b) { return a < b ? a : b; }
     static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) { return a > b ? x : y; }
-    // 128 + the bytes 0, 4, 8, 12 (1, 5, ..): a byte put into the mantissa of 128.0f.
+    // 128 + the bytes 0, 4, 8, 12 (1, 5, ..): a byte put into the mantissa of 128.0f. One of 128,
+    // and no larger one, is right, too: it sets the lowest bit of the exponent.
     static HAMFLOW_INLINE void to_f32(V d, F* out) {
         const U32 mask = {0xff0000u, 0xff0000u, 0xff0000u, 0xff0000u};
         const U32 base = {0x43000000u, 0x43000000u, 0x43000000u, 0x43000000u};
@@ -195,13 +198,16 @@ struct Vector {
     static HAMFLOW_INLINE V max16(V a, V b) {
         return each16(a, b, [](int x, int y) { return x > y ? x : y; });
     }
+    template <class Byte>
     static HAMFLOW_INLINE V every_other(V a, int first) {
         S16 z;
-        for (int i = 0; i < 8; ++i) z.s[i] = static_cast<std::int8_t>(a.b[2 * i + first]);
+        for (int i = 0; i < 8; ++i) z.s[i] = static_cast<Byte>(a.b[2 * i + first]);
         return load(&z);
     }
-    static HAMFLOW_INLINE V even16(V a) { return every_other(a, 0); }
-    static HAMFLOW_INLINE V odd16(V a) { return every_other(a, 1); }
+    static HAMFLOW_INLINE V even_masks16(V a) { return every_other<std::int8_t>(a, 0); }
+    static HAMFLOW_INLINE V odd_masks16(V a) { return every_other<std::int8_t>(a, 1); }
+    static HAMFLOW_INLINE V even16(V a) { return every_other<std::uint8_t>(a, 0); }
+    static HAMFLOW_INLINE V odd16(V a) { return every_other<std::uint8_t>(a, 1); }
 
     template <class Op>
     static HAMFLOW_INLINE F each32(F a, F b, const Op& op) {
@@ -249,18 +255,20 @@ struct Vector {
 
 #endif
 
+template <int words>
 struct Bits : Vector {
     using D = V;
     static constexpr int lanes = 16;
     static constexpr int block = 4;
     static constexpr int columns = 32;
     static constexpr int elem = 1;
-    static constexpr int planes = 11;
+    static constexpr int word_planes = 11;
+    static constexpr int planes = word_planes * words;
     static constexpr int f32_parts = 4;
 
     // Which bytes of the descriptor a plane is the xor of: what `count_bits` asks for.
     static constexpr int plane_bytes(int p) {
-        constexpr int of[planes] = {
+        constexpr int of[word_planes] = {
             1, 1 | 2, 1 | 4,                       // the carry of the bytes 0, 1, 2
             8, 8 | 16, 8 | 32,                     // that of 3, 4, 5
             1 | 2 | 4, 63, 1 | 2 | 4 | 64, 127,    // that of these two sums and 6; the sum of all
@@ -268,10 +276,10 @@ struct Bits : Vector {
         };
         return of[p];
     }
-    static HAMFLOW_INLINE std::uint8_t plane_value(std::uint64_t bits, int p) {
+    static HAMFLOW_INLINE std::uint8_t plane_value(const std::uint64_t* bits, int p) {
         std::uint64_t x = 0;
         for (int k = 0; k < 8; ++k)
-            if (plane_bytes(p) >> k & 1) x ^= bits >> (8 * k);
+            if (plane_bytes(p % word_planes) >> k & 1) x ^= bits[p / word_planes] >> (8 * k);
         return static_cast<std::uint8_t>(x);
     }
 
@@ -279,14 +287,14 @@ struct Bits : Vector {
                              std::size_t stride) {
         unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
             std::uint8_t* plane = out + p * stride;
-            for (int x = 0; x < w; ++x) plane[x] = plane_value(row[x], p);
+            for (int x = 0; x < w; ++x) plane[x] = plane_value(row + x * words, p);
         });
     }
 
     struct Pair {
         alignas(16) std::uint8_t byte[2][planes][lanes];
 
-        void set(std::uint64_t a, std::uint64_t b) {
+        void set(const std::uint64_t* a, const std::uint64_t* b) {
             unroll<planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
                 store(byte[0][p], set1(plane_value(a, p)));
                 store(byte[1][p], set1(plane_value(b, p)));
@@ -298,7 +306,7 @@ struct Bits : Vector {
     static constexpr int plane_stride = 2 * lanes * elem;
     static constexpr int vector_stride = planes * plane_stride;
 
-    // The number of ones in the eight bytes of which x(p) = plane p.
+    // The number of ones in a word of which x(p) = plane p.
     template <class Plane>
     static HAMFLOW_INLINE V count_bits(const Plane& x) {
         const V m1 = set1(0x55), m2 = set1(0x33), m4 = set1(0x0f);
@@ -330,13 +338,18 @@ struct Bits : Vector {
     static HAMFLOW_INLINE void distances(const Pair& pair, const std::uint8_t* t, V* da, V* db) {
         unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
             const std::uint8_t* q = t + j * vector_stride;
-            const auto count = [&](const std::uint8_t (*byte)[lanes]) HAMFLOW_INLINE_LAMBDA {
+            const auto count = [&](const std::uint8_t (*byte)[lanes], int first)
+                HAMFLOW_INLINE_LAMBDA {
                 return count_bits([&](int p) HAMFLOW_INLINE_LAMBDA {
-                    return load(q + p * plane_stride) ^ load(byte[p]);
+                    return load(q + (first + p) * plane_stride) ^ load(byte[first + p]);
                 });
             };
-            da[j] = count(pair.byte[0]);
-            db[j] = count(pair.byte[1]);
+            unroll<words>([&](auto word) HAMFLOW_INLINE_LAMBDA {
+                const V ca = count(pair.byte[0], word * word_planes);
+                da[j] = word ? add8(da[j], ca) : ca;
+                const V cb = count(pair.byte[1], word * word_planes);
+                db[j] = word ? add8(db[j], cb) : cb;
+            });
         });
     }
 
@@ -361,8 +374,8 @@ struct Bits : Vector {
         const V smaller = less(d, old);
         store(best, min(old, d));
         const V kk = set1_16(k);
-        store(index, select(even16(smaller), kk, load(index)));
-        store(index + 8, select(odd16(smaller), kk, load(index + 8)));
+        store(index, select(even_masks16(smaller), kk, load(index)));
+        store(index + 8, select(odd_masks16(smaller), kk, load(index + 8)));
     }
     static int index_position(int lane) { return position16(lane); }
     static HAMFLOW_INLINE void keep_min(V& best, V& index, V d, V k) {
@@ -375,10 +388,6 @@ struct Bits : Vector {
     static int position16(int lane) { return (lane & 1) * 8 + (lane >> 1); }
     static HAMFLOW_INLINE V load16(const std::int16_t* p) { return load(p); }
     static HAMFLOW_INLINE void store16(std::int16_t* p, V v) { store(p, v); }
-    // a + b, saturating, for -32768 <= b <= 0: b is a scaled distance with its sign turned.
-    static HAMFLOW_INLINE V adds16(V a, V b) {
-        return add16(max16(a, sub16(set1_16(-32768), b)), b);
-    }
     // -step * distance of the even (odd) labels; step <= 128.
     struct Scale {
         V factor;
@@ -386,6 +395,10 @@ struct Bits : Vector {
     };
     static HAMFLOW_INLINE V scaled16(V d, const Scale& s, int half) {
         return mul16(half ? odd16(d) : even16(d), s.factor);
+    }
+    // x - step * distance, saturating; the scaled distance is at most 0.
+    static HAMFLOW_INLINE V minus_scaled16(V x, V scaled) {
+        return add16(max16(x, sub16(set1_16(-32768), scaled)), scaled);
     }
     static HAMFLOW_INLINE std::int16_t horizontal_max16(V v) {
         std::int16_t x[8];
@@ -416,7 +429,8 @@ struct Bits : Vector {
 };
 
 // For the float messages: narrower tiles, whose running minima still fit the first-level cache.
-struct BitsF32 : Bits {
+template <int words>
+struct BitsF32 : Bits<words> {
     static constexpr int columns = 16;
 };
 

@@ -8,7 +8,7 @@ namespace hamflow::test {
 namespace {
 
 struct Case {
-    int h, w, m;
+    int h, w, words, m;
     Window win;
     bool tied;  // few distinct values (and integers for floats, so that all sums are exact)
     int outside;
@@ -18,8 +18,9 @@ struct Case {
     long long entries() const { return static_cast<long long>(pixels()) * win.du * win.dv; }
     std::string name() const {
         char text[200];
-        std::snprintf(text, sizeof text, "%dx%d, u0=%d du=%d v0=%d dv=%d, %s, outside=%d, m=%d", h,
-                      w, win.u0, win.du, win.v0, win.dv, tied ? "tied" : "random", outside, m);
+        std::snprintf(text, sizeof text,
+                      "%dx%dx%d, u0=%d du=%d v0=%d dv=%d, %s, outside=%d, m=%d", h, w, words,
+                      win.u0, win.du, win.v0, win.dv, tied ? "tied" : "random", outside, m);
         return text;
     }
 };
@@ -28,14 +29,16 @@ struct Case {
 class Problem {
    public:
     explicit Problem(const Case& c)
-        : c_(c), n_(c.pixels()), bits0_(n_), bits1_(n_), phi0_(n_ * c.m), phi1_(n_ * c.m),
+        : c_(c), n_(c.pixels()), bits0_(n_ * c.words), bits1_(n_ * c.words), phi0_(n_ * c.m), phi1_(n_ * c.m),
           lam16_u_(n_ * c.win.du), lam16_v_(n_ * c.win.dv), lam_u_(lam16_u_.size()),
           lam_v_(lam16_v_.size()), any_v_(lam16_u_.size()), any_u_(lam16_v_.size()),
           v_labels_(n_), grad_cu_(lam16_u_.size()), grad_cv_(lam16_v_.size()) {
         Random r{c.seed};
         const auto bits = [&] {
-            // Few values that differ in few bits: many ties at small distances.
-            return c_.tied ? (r.next() & 0x8000000100000010u) : r.next();
+            // Few values that differ in few bits, or in all: many ties at small distances, and
+            // the largest one there can be.
+            const std::uint64_t x = r.next();
+            return !c_.tied ? x : c_.seed % 2 ? x & 0x8000000100000010u : 0 - (x & 1);
         };
         const auto component = [&] {
             return c_.tied ? static_cast<float>(r.below(3) - 1) : r.signed_unit();
@@ -81,7 +84,7 @@ class Problem {
 
     // best_*: of the reference's costs, so that one failure does not cause others.
     void run(const Kernels& k, Results& r, const Results& costs) const {
-        const BitsPair bits(bits0_.data(), bits1_.data(), c_.h, c_.w);
+        const BitsPair bits(bits0_.data(), bits1_.data(), c_.h, c_.w, c_.words);
         const PhiPair phi{phi0_.data(), phi1_.data(), c_.h, c_.w, c_.m};
         const Window& win = c_.win;
         const auto outside = static_cast<std::uint8_t>(c_.outside);
@@ -268,8 +271,9 @@ std::vector<Case> make_cases(bool quick) {
         for (const Window& win : windows) {
             const int outsides[] = {0, 3, 24, 64, 32, 120};
             const int components[] = {64, 1, 7, 65};
-            const Case c{s.h, s.w, components[seed % 4], win, seed % 3 == 1, outsides[seed % 6],
-                         seed};
+            const int words = seed % 7 < 4 ? 1 : 2;
+            const Case c{s.h, s.w, words, components[seed % 4], win, seed % 3 == 1,
+                         outsides[seed % 6], seed};
             // Neighboring cases differ in content; the next round of windows, in another way.
             ++seed;
             if (c.entries() <= limit) cases.push_back(c);
