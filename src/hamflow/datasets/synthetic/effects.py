@@ -17,6 +17,7 @@ from hamflow.datasets.synthetic.geometry import Floats
 from hamflow.datasets.synthetic.motion import log_uniform
 
 _STEP = 3.0  # pixels between two positions of a blurred motion
+_MOST = 65  # positions: in large frames they are farther apart, which does not show there
 _SHARP = 0.25  # pixels: less defocus than this does not show
 
 
@@ -57,7 +58,7 @@ class Effects:
     def times(self) -> list[float]:
         """The times to render during the exposure, whose middle is at 0."""
         # An odd number, so that one of them is 0.
-        half = int(np.ceil(self.blur / (2 * _STEP)))
+        half = min(int(np.ceil(self.blur / (2 * _STEP))), _MOST // 2)
         return [float(t) for t in self.shutter * np.arange(-half, half + 1) / max(1, 2 * half)]
 
     def dress(self, layers: Sequence[Surface]) -> list[Surface]:

@@ -76,10 +76,11 @@ class _Space:
             reach = min(reach, log_uniform(rng, 0.5, 6.0))
         shape, factor = (config.height, config.width), 1.0
         moved = [replace(p, motion=_STILL) for p in patches]
+        samples = [p.samples(shape) for p in patches]
         for _ in range(12):
             view = replace(self._view, motion=camera.scaled(factor))
             tried = [replace(p, view=view, motion=p.motion.scaled(factor)) for p in patches]
-            farthest = max(p.displacement(shape) for p in tried)
+            farthest = max(p.farthest(s) for p, s in zip(tried, samples, strict=True))
             if farthest <= reach:
                 moved = tried
             if 0.8 * reach <= farthest <= reach:
