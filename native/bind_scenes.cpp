@@ -1,6 +1,9 @@
 // What synthetic scenes are rendered with, for Python.
+#include <cmath>
+
 #include "bind.hpp"
 #include "compositing.hpp"
+#include "mesh.hpp"
 
 namespace hamflow::bind {
 
@@ -89,6 +92,50 @@ void halve_texels(In<std::uint64_t, 2> fine, Out<std::uint64_t, 2> coarse) {
     });
 }
 
+Mesh mesh_of(const In<double, 3>& points, std::tuple<double, double, double> camera,
+             double near) {
+    if (points.shape(0) < 2 || points.shape(1) < 2 || points.shape(2) != 3)
+        throw nb::value_error("points: at least 2 x 2 x 3");
+    if (!(near > 0)) throw nb::value_error("near: above 0");
+    const auto [focal, center_x, center_y] = camera;
+    return {points.data(), side(points.shape(0)), side(points.shape(1)), focal,
+            center_x,      center_y,              near};
+}
+
+// Places are sorted by the pixel that they are in, so they must not be far apart.
+void expect_places(const In<float, 1>& x, const In<float, 1>& y) {
+    expect_shape(y, "y", {x.shape(0)});
+    if (x.shape(0) > (1u << 25)) throw nb::value_error("x: at most 2^25 places");
+    for (const auto* axis : {&x, &y})
+        for (std::size_t i = 0; i < axis->shape(0); ++i)
+            if (!(std::abs(axis->data()[i]) <= 16384))
+                throw nb::value_error("x and y: within +-16384 pixels");
+}
+
+void trace_mesh(In<double, 3> points, std::tuple<double, double, double> camera, double near,
+                In<float, 1> x, In<float, 1> y, Out<float, 2> met) {
+    const Mesh mesh = mesh_of(points, camera, near);
+    expect_places(x, y);
+    const std::size_t n = x.shape(0);
+    expect_shape(met, "met", {3, n});
+    without_gil([&] {
+        trace(mesh, n, x.data(), y.data(), met.data(), met.data() + n, met.data() + 2 * n);
+    });
+}
+
+void look_at_mesh(In<double, 3> points, std::tuple<double, double, double> camera, double near,
+                  In<std::uint64_t, 2> words, int rays, In<float, 1> x, In<float, 1> y,
+                  Out<std::uint16_t, 2> lanes) {
+    const Mesh mesh = mesh_of(points, camera, near);
+    const Texels texels = texels_of(words);
+    if (rays < 1 || rays > 9 || rays % 2 == 0) throw nb::value_error("rays: odd, from 1 to 9");
+    expect_places(x, y);
+    expect_shape(lanes, "lanes", {x.shape(0), 4});
+    without_gil([&] {
+        mesh_lanes(mesh, texels, rays, x.shape(0), x.data(), y.data(), lanes.data());
+    });
+}
+
 }  // namespace
 
 void define_scenes(nb::module_& m) {
@@ -100,6 +147,10 @@ void define_scenes(nb::module_& m) {
           out("index"), out("x"), out("y"));
     m.def("paint", paint_pixels, nb::arg("index"), nb::arg("lanes"), nb::arg("fog").none(),
           out("light"), out("total"));
+    m.def("trace", trace_mesh, nb::arg("points"), nb::arg("camera"), nb::arg("near"),
+          nb::arg("x"), nb::arg("y"), out("met"));
+    m.def("mesh_lanes", look_at_mesh, nb::arg("points"), nb::arg("camera"), nb::arg("near"),
+          nb::arg("words"), nb::arg("rays"), nb::arg("x"), nb::arg("y"), out("lanes"));
     m.def("halve", halve_texels, nb::arg("fine"), out("coarse"));
 }
 

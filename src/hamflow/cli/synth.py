@@ -25,6 +25,7 @@ def synth(
     height: int = 436,
     max_displacement: float = 250.0,
     perspective_share: float = 0.0,
+    curved_share: float = 0.0,
     max_blur: float = 0.1,
     seed: int = 0,
     workers: int | None = None,
@@ -60,6 +61,8 @@ def synth(
         Length of the longest vectors in pixels. Most are much shorter.
     perspective_share
         Share of the scenes that are in space, from 0 to 1.
+    curved_share
+        Share of the things in space that are curved (tubes, balls, hills, cloth), from 0 to 1.
     max_blur
         Length of the longest motion blur, as a share of the shorter side, from 0 to 0.5.
     seed
@@ -79,6 +82,7 @@ def synth(
             width=width,
             max_displacement=max_displacement,
             perspective_share=perspective_share,
+            curved_share=curved_share,
             max_blur=max_blur,
             clean=clean,
         )

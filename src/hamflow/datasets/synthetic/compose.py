@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hamflow import _native
 from hamflow.datasets.synthetic.geometry import Box, Floats
-from hamflow.datasets.synthetic.layer import HALF, Lanes
+from hamflow.datasets.synthetic.layer import Lanes
 
 _OPEN = 1 / 512  # layers behind a pixel with less light left than this are skipped
 
@@ -34,7 +34,7 @@ class Haze(NamedTuple):
 
 
 class Surface(Protocol):
-    """What scenes are made of: a flat `Layer`, or a `Patch` in space."""
+    """What scenes are made of: a flat `Layer`, or a `Patch` or `Mesh` in space."""
 
     @property
     def depth(self) -> float:
@@ -56,11 +56,17 @@ class Surface(Protocol):
     def depths(self, frame: int, x: Floats, y: Floats) -> Floats | float:
         """Return the depth from 0 to 1 at some places of a frame, or one number for all."""
 
-    def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return where places of one frame are in the other."""
+    def covers(self, frame: int, x: Floats, y: Floats) -> NDArray[np.bool_]:
+        """Return where it covers more than half of a place."""
 
-    def hidden(self, frame: int) -> bool:
-        """Say whether it is turned away from the camera in a frame."""
+    def follow(
+        self, frame: int, other: int, x: Floats, y: Floats
+    ) -> tuple[Floats, Floats, NDArray[np.bool_] | bool]:
+        """Return where places of one frame are in another, and whether they are seen there.
+
+        Not seen is what is turned away from the camera, or hidden by another part of the same
+        surface.
+        """
 
     def displacement(self, shape: tuple[int, int]) -> float:
         """Return how far a pixel of the first frame that shows it moves at most."""
@@ -113,7 +119,7 @@ def composite(
     haze: Haze | None = None,
     time: float = 0.0,
 ) -> Floats:
-    """Render frame 0 or 1: (H, W, 3) float32 from 0 to 255.
+    """Render a frame: (H, W, 3) float32 from 0 to 255.
 
     `layers` are sorted from back to front, `haze` is the fog, and `time` is that of
     `Surface.look`. Layers are drawn from front to back, and pixels that are fully covered already
@@ -136,16 +142,16 @@ def owners(canvas: Canvas, layers: Sequence[Surface], frame: int) -> NDArray[np.
     free = np.ones((canvas.height, canvas.width), np.float32)
     for number in range(len(layers) - 1, 0, -1):
         index, x, y = canvas.within(layers[number], frame, 0.0, free, 0.5)
-        mine = index[layers[number].look(frame, x, y)[:, 3] > HALF]
+        mine = index[layers[number].covers(frame, x, y)]
         owner[mine] = number
         free.ravel()[mine] = 0
     return owner.reshape(canvas.height, canvas.width)
 
 
 def truth(
-    canvas: Canvas, layers: Sequence[Surface], frame: int
+    canvas: Canvas, layers: Sequence[Surface], frame: int, other: int
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the exact flow from a frame to the other one, and which pixels are occluded there.
+    """Return the exact flow from a frame to another one, and which pixels are occluded there.
 
     The flow is known also for occluded pixels, which are outside of the other frame or covered.
     """
@@ -153,24 +159,22 @@ def truth(
     owner = owners(canvas, layers, frame).ravel()
     target_x = np.empty(height * width, np.float32)
     target_y = np.empty(height * width, np.float32)
+    occluded = np.empty(height * width, np.bool_)
     order = np.argsort(owner, kind="stable")
     ends = np.searchsorted(owner[order], np.arange(len(layers) + 1))
     for number, layer in enumerate(layers):
         mine = order[ends[number] : ends[number + 1]]
         if mine.size:
-            moved = layer.follow(frame, canvas.x.take(mine), canvas.y.take(mine))
-            target_x[mine], target_y[mine] = moved
+            x, y, seen = layer.follow(frame, other, canvas.x.take(mine), canvas.y.take(mine))
+            target_x[mine], target_y[mine], occluded[mine] = x, y, np.logical_not(seen)
 
-    occluded = (target_x < 0) | (target_x > width - 1) | (target_y < 0) | (target_y > height - 1)
-    turned_away = np.array([layer.hidden(1 - frame) for layer in layers])
-    occluded |= turned_away[owner]
+    occluded |= (target_x < 0) | (target_x > width - 1) | (target_y < 0) | (target_y > height - 1)
     for number in range(1, len(layers)):
         layer = layers[number]
-        left, top, right, bottom = layer.box(1 - frame)
+        left, top, right, bottom = layer.box(other)
         near = (target_x >= left) & (target_x <= right) & (owner < number) & ~occluded
         asked = np.flatnonzero(near & (target_y >= top) & (target_y <= bottom))
-        lanes = layer.look(1 - frame, target_x[asked], target_y[asked])
-        occluded[asked[lanes[:, 3] > HALF]] = True
+        occluded[asked[layer.covers(other, target_x[asked], target_y[asked])]] = True
     flow = np.empty((height, width, 2), np.float32)
     flow[:, :, 0] = (target_x - canvas.x).reshape(height, width)
     flow[:, :, 1] = (target_y - canvas.y).reshape(height, width)

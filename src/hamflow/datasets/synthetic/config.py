@@ -13,6 +13,7 @@ LARGEST = 4096
 _SHARES = (
     *("small_share", "camera_share", "still_share", "affine_share", "elastic_share"),
     *("thin_share", "procedural_share", "dull_share", "perspective_share"),
+    "curved_share",
     *("illumination", "illumination_strength", "shadow", "shadow_strength", "fog", "fog_strength"),
     *("motion_blur", "shutter", "defocus", "noise", "vignette", "vignette_strength", "jpeg"),
 )
@@ -59,6 +60,9 @@ class SyntheticConfig:
         Probability that a scene is in space: ground, walls, boxes, poles and flying things before
         a moving camera. Of the settings of layers, such a scene uses `small_share`, `still_share`,
         `thin_share`, `procedural_share` and `dull_share`.
+    curved_share : float
+        Probability that a thing of a scene in space is curved: a tube, a ball, hills or waving
+        cloth instead of a box or a flat thing.
     clean : bool
         Turn off all effects below. Then the second frame, warped by the flow, is the first one
         in all visible pixels.
@@ -103,6 +107,7 @@ class SyntheticConfig:
     procedural_share: float = 0.12
     dull_share: float = 0.2
     perspective_share: float = 0.0
+    curved_share: float = 0.0
     clean: bool = False
     illumination: float = 0.5
     illumination_strength: float = 0.3

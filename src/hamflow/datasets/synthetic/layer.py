@@ -24,6 +24,7 @@ from hamflow.datasets.synthetic.geometry import (
     grown,
     invert,
     partway,
+    power,
 )
 
 FULL = 255 * 256  # the largest value of an interpolated color or coverage
@@ -82,7 +83,8 @@ class Layer:
 
     A pixel x of the first frame shows what the layer has at ``place(x + elastic(x))``, a pixel of
     the second what it has at ``place(inverse motion(x))``. So x goes to ``motion(x + elastic(x))``,
-    exactly.
+    exactly. In longer sequences, the motion is repeated from frame to frame, and the bending
+    swings: it is gone in the second frame, reversed in the third, and gone again in the fourth.
     """
 
     texels: Texels
@@ -96,9 +98,16 @@ class Layer:
     def _inverse(self) -> Affine:
         return invert(self.motion)
 
-    @cached_property
-    def _place1(self) -> Affine:
-        return compose(self.place, self._inverse)
+    def _back(self, frame: int) -> Affine:
+        """Return the map from a frame to the first one, before the bending."""
+        return power(self._inverse, frame)
+
+    def _bending(self, frame: int) -> Elastic | None:
+        """Return the bending in a frame; it swings."""
+        factor = (1, 0, -1, 0)[frame % 4]
+        if self.elastic is None or factor == 0:
+            return None
+        return self.elastic if factor > 0 else self.elastic.scaled(-1)
 
     @cached_property
     def _density(self) -> float:
@@ -133,12 +142,15 @@ class Layer:
 
     def box(self, frame: int, time: float = 0.0) -> Box:
         """Return the part of a frame in which the layer may be visible."""
-        to_frame = invert(self.place) if frame == 0 else invert(self._place1)
+        back = self._back(frame)
+        to_frame = invert(compose(self.place, back))
         if time:
             to_frame = compose(partway(self.motion, time), to_frame)
         box = bounds(to_frame, (0.0, 0.0, self.texels.width - 1.0, self.texels.height - 1.0))
-        if frame == 0 and self.elastic is not None:
-            box = grown(box, self.elastic.reach * 1.3)
+        bending = self._bending(frame)
+        if bending is not None:
+            stretch = float(np.linalg.norm(power(self.motion, frame)[:, :2], 2))
+            box = grown(box, bending.reach * 1.3 * stretch)
         return box
 
     def coordinates(
@@ -149,13 +161,13 @@ class Layer:
         For motion blur, the frame is rendered `time` later, in units of the time between frames.
         """
         before = invert(partway(self.motion, time)) if time else IDENTITY
-        if frame == 1:
-            return apply(compose(self._place1, before), x, y)
-        if self.elastic is None:
-            return apply(compose(self.place, before), x, y)
-        if time:
-            x, y = apply(before, x, y)
-        dx, dy = self.elastic(x, y)
+        back = compose(self._back(frame), before)
+        bending = self._bending(frame)
+        if bending is None:
+            return apply(compose(self.place, back), x, y)
+        if frame or time:
+            x, y = apply(back, x, y)
+        dx, dy = bending(x, y)
         return apply(self.place, x + dx, y + dy)
 
     def look(self, frame: int, x: Floats, y: Floats, time: float = 0.0) -> Lanes:
@@ -166,21 +178,23 @@ class Layer:
         """Return the depth, which all of a layer shares."""
         return self.depth
 
-    def hidden(self, frame: int) -> bool:
-        """Return False: a layer always faces the camera."""
-        return False
+    def covers(self, frame: int, x: Floats, y: Floats) -> NDArray[np.bool_]:
+        """Return where the layer covers more than half of a place."""
+        return self.look(frame, x, y)[:, 3] > HALF
 
     def displacement(self, shape: tuple[int, int]) -> float:
         """Return how far a pixel of the first frame that shows the layer moves at most."""
         seen = common(self.box(0), (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
         return farthest(self.motion, seen) if seen[0] < seen[2] and seen[1] < seen[3] else 0.0
 
-    def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return where places of a frame move to in the other one."""
-        if frame == 0:
-            if self.elastic is not None:
-                dx, dy = self.elastic(x, y)
-                x, y = x + dx, y + dy
-            return apply(self.motion, x, y)
-        x, y = apply(self._inverse, x, y)
-        return (x, y) if self.elastic is None else self.elastic.undo(x, y)
+    def follow(self, frame: int, other: int, x: Floats, y: Floats) -> tuple[Floats, Floats, bool]:
+        """Return where places of one frame are in another, and that the layer faces the camera."""
+        if frame:
+            x, y = apply(self._back(frame), x, y)
+        here, there = self._bending(frame), self._bending(other)
+        if here is not None:
+            dx, dy = here(x, y)
+            x, y = x + dx, y + dy
+        if there is not None:
+            x, y = there.undo(x, y)
+        return (*(apply(power(self.motion, other), x, y) if other else (x, y)), True)

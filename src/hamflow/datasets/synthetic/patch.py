@@ -12,13 +12,13 @@ from PIL import Image, ImageFilter
 
 from hamflow import _native
 from hamflow.datasets.synthetic.geometry import Box, Floats, common
-from hamflow.datasets.synthetic.layer import Lanes, Texels
+from hamflow.datasets.synthetic.layer import HALF, Lanes, Texels
 
 Matrix = NDArray[np.float64]
-_NEAR = 0.05  # units of length in front of the camera: what is nearer is not seen
+NEAR = 0.05  # units of length in front of the camera: what is nearer is not seen
 _LEVELS = 6
-_NOTHING: Box = (1.0, 1.0, 0.0, 0.0)
-_EVERYTHING: Box = (-1e9, -1e9, 1e9, 1e9)
+NOTHING: Box = (1.0, 1.0, 0.0, 0.0)
+EVERYTHING: Box = (-1e9, -1e9, 1e9, 1e9)
 
 
 def rotation(vector: NDArray[np.float64]) -> Matrix:
@@ -89,7 +89,7 @@ class View:
 
 
 class Samples(NamedTuple):
-    """Pixels of the first frame and the texels that they show."""
+    """Pixels of a frame and the texels that they show (for a mesh: places of its grid)."""
 
     pixels: NDArray[np.float64]  # (2, N)
     texels: NDArray[np.float64]  # (3, N), the third row is 1
@@ -155,21 +155,21 @@ class Patch:
             self._poses[time] = forth, np.asarray(np.linalg.inv(forth), np.float64), seen
         return self._poses[time]
 
-    def hidden(self, frame: int) -> bool:
-        """Say whether the camera is behind it, so that nothing of it is seen in a frame."""
-        return not self._pose(float(frame))[2]
+    def moving(self, view: View, factor: float) -> Patch:
+        """Return the patch before another camera, `factor` times as fast."""
+        return replace(self, view=view, motion=self.motion.scaled(factor))
 
     def box(self, frame: int, time: float = 0.0) -> Box:
         """Return where in a frame the patch may be seen."""
         forth, _, seen = self._pose(frame + time)
         if not seen:
-            return _NOTHING
+            return NOTHING
         width, height = self.size
         corners = forth @ np.array([[0, width, 0, width], [0, 0, height, height], [1, 1, 1, 1.0]])
-        if (corners[2] < _NEAR).all():
-            return _NOTHING
-        if (corners[2] < _NEAR).any():
-            return _EVERYTHING
+        if (corners[2] < NEAR).all():
+            return NOTHING
+        if (corners[2] < NEAR).any():
+            return EVERYTHING
         x, y = corners[:2] / corners[2]
         return float(x.min()), float(y.min()), float(x.max()), float(y.max())
 
@@ -197,25 +197,29 @@ class Patch:
         depth: Floats = np.clip(np.log(distance) * np.float32(1 / np.log(far / near)), 0, 1)
         return depth
 
-    def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return where places of one frame are in the other."""
-        here, there = self._pose(float(frame)), self._pose(float(1 - frame))
+    def covers(self, frame: int, x: Floats, y: Floats) -> NDArray[np.bool_]:
+        """Return where the patch covers more than half of a place."""
+        return self.look(frame, x, y)[:, 3] > HALF
+
+    def follow(self, frame: int, other: int, x: Floats, y: Floats) -> tuple[Floats, Floats, bool]:
+        """Return where places of one frame are in another, and whether they face the camera."""
+        here, there = self._pose(float(frame)), self._pose(float(other))
         if np.array_equal(here[0], there[0]):
-            return x, y  # at rest, exactly
+            return x, y, there[2]  # at rest, exactly
         map_ = there[0] @ here[1]
         m = map_ / np.abs(map_).max()
         at_x, at_y = x.astype(np.float64), y.astype(np.float64)
         bottom = m[2, 0] * at_x + m[2, 1] * at_y + m[2, 2]
         moved_x = (m[0, 0] * at_x + m[0, 1] * at_y + m[0, 2]) / bottom
         moved_y = (m[1, 0] * at_x + m[1, 1] * at_y + m[1, 2]) / bottom
-        return moved_x.astype(np.float32), moved_y.astype(np.float32)
+        return moved_x.astype(np.float32), moved_y.astype(np.float32), there[2]
 
     def softened(self, sigma: float) -> Patch:
         """Return the patch out of focus, by a standard deviation in pixels at its middle."""
         width, height = self.size
         picture = self.texels.picture().crop((0, 0, width, height))
         middle = self._pose(0.0)[0] @ np.array([width / 2, height / 2, 1])
-        density = max(middle[2], _NEAR) / self.view.focal / float(np.linalg.norm(self.plane[:, 0]))
+        density = max(middle[2], NEAR) / self.view.focal / float(np.linalg.norm(self.plane[:, 0]))
         blurred = picture.filter(ImageFilter.GaussianBlur(float(sigma * density)))
         return replace(self, texels=_atlas(blurred, self.solid))
 
@@ -226,14 +230,15 @@ class Patch:
         """Return how far a pixel of the first frame that shows the patch moves at most."""
         return self.farthest(self.samples(shape))
 
-    def samples(self, shape: tuple[int, int]) -> Samples:
-        """Return some pixels of the first frame, of a given shape, that show the patch."""
-        left, top, right, bottom = common(self.box(0), (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
+    def samples(self, shape: tuple[int, int], frame: int = 0) -> Samples:
+        """Return some pixels of a frame of a given shape that show the patch."""
+        seen = self.box(frame)
+        left, top, right, bottom = common(seen, (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
         if left > right or top > bottom:
             return Samples(np.zeros((2, 0)), np.zeros((3, 0)))
         x, y = np.meshgrid(np.linspace(left, right, 17), np.linspace(top, bottom, 17))
         pixels = np.stack([x.ravel(), y.ravel(), np.ones(x.size)])
-        column, row, inverse_depth = self._pose(0.0)[1] @ pixels
+        column, row, inverse_depth = self._pose(float(frame))[1] @ pixels
         front = inverse_depth > 0
         column, row = column / inverse_depth, row / inverse_depth
         columns, rows = self.size
@@ -241,12 +246,12 @@ class Patch:
         texels = np.stack([column[mine], row[mine], np.ones(mine.sum())])
         return Samples(pixels[:2, mine], texels)
 
-    def farthest(self, samples: Samples) -> float:
-        """Return how far some pixels of the first frame move at most."""
+    def farthest(self, samples: Samples, frame: int = 1) -> float:
+        """Return how far samples are at most from where they are in a frame."""
         if not samples.pixels.size:
             return 0.0
-        there = self._pose(1.0)[0] @ samples.texels
-        if (there[2] < _NEAR).any():
+        there = self._pose(float(frame))[0] @ samples.texels
+        if (there[2] < NEAR).any():
             return np.inf
         return float(np.linalg.norm(there[:2] / there[2] - samples.pixels, axis=0).max())
 

@@ -104,7 +104,7 @@ def _clean(canvas: Canvas, layers: Sequence[Surface]) -> _Images:
 
 
 def _truth(canvas: Canvas, layers: Sequence[Surface]) -> _Truth:
-    return (*truth(canvas, layers, 0), *truth(canvas, layers, 1))
+    return (*truth(canvas, layers, 0, 1), *truth(canvas, layers, 1, 0))
 
 
 class _Stage:
