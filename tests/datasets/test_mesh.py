@@ -142,12 +142,12 @@ def test_flow_and_what_hides_itself(seed: int) -> None:
             assert not covers[0]
             continue
         left, top = int(place[0]), int(place[1])
-        for corners, places in triangles(poses[0][top : top + 2, left : left + 2]):
+        for _, places in triangles(poses[0][top : top + 2, left : left + 2]):
             shares = np.linalg.solve(
                 np.vstack([places.T, np.ones(3)]), [*(place[:2] - [left, top]), 1]
             )
             if (shares >= -1e-6).all():
-                numbers = places + [left, top]
+                numbers = places + np.array([left, top])
                 there = shares @ poses[1][numbers[:, 1], numbers[:, 0]]
         target = camera[0] * there[:2] / there[2] + camera[1:]
         moved_x, moved_y, visible = mesh.follow(0, 1, np.float32([x]), np.float32([y]))

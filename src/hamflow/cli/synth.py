@@ -24,6 +24,7 @@ def synth(
     width: int = 1024,
     height: int = 436,
     max_displacement: float = 250.0,
+    articulated_share: float = 0.0,
     perspective_share: float = 0.0,
     curved_share: float = 0.0,
     max_blur: float = 0.1,
@@ -59,6 +60,8 @@ def synth(
         Height of the frames in pixels.
     max_displacement
         Length of the longest vectors in pixels. Most are much shorter.
+    articulated_share
+        Share of the layers that are chains of limbs, from 0 to 1.
     perspective_share
         Share of the scenes that are in space, from 0 to 1.
     curved_share
@@ -81,6 +84,7 @@ def synth(
             height=height,
             width=width,
             max_displacement=max_displacement,
+            articulated_share=articulated_share,
             perspective_share=perspective_share,
             curved_share=curved_share,
             max_blur=max_blur,

@@ -12,7 +12,7 @@ LARGEST = 4096
 # Fields from 0 to 1.
 _SHARES = (
     *("small_share", "camera_share", "still_share", "affine_share", "elastic_share"),
-    *("thin_share", "procedural_share", "dull_share", "perspective_share"),
+    *("thin_share", "procedural_share", "dull_share", "articulated_share", "perspective_share"),
     "curved_share",
     *("illumination", "illumination_strength", "shadow", "shadow_strength", "fog", "fog_strength"),
     *("motion_blur", "shutter", "defocus", "noise", "vignette", "vignette_strength", "jpeg"),
@@ -56,6 +56,9 @@ class SyntheticConfig:
         Probability that a layer has a procedural texture although there are photographs.
     dull_share : float
         Probability that a layer is dark or of low contrast.
+    articulated_share : float
+        Probability that a layer is a chain of two to five limbs whose joints turn, each of them a
+        layer of its own.
     perspective_share : float
         Probability that a scene is in space: ground, walls, boxes, poles and flying things before
         a moving camera. Of the settings of layers, such a scene uses `small_share`, `still_share`,
@@ -106,6 +109,7 @@ class SyntheticConfig:
     thin_share: float = 0.3
     procedural_share: float = 0.12
     dull_share: float = 0.2
+    articulated_share: float = 0.0
     perspective_share: float = 0.0
     curved_share: float = 0.0
     clean: bool = False

@@ -24,8 +24,8 @@ from hamflow.datasets.synthetic.geometry import (
     grown,
     invert,
     partway,
-    power,
 )
+from hamflow.datasets.synthetic.motion import Motion
 
 FULL = 255 * 256  # the largest value of an interpolated color or coverage
 HALF = FULL // 2
@@ -83,31 +83,32 @@ class Layer:
 
     A pixel x of the first frame shows what the layer has at ``place(x + elastic(x))``, a pixel of
     the second what it has at ``place(inverse motion(x))``. So x goes to ``motion(x + elastic(x))``,
-    exactly. In longer sequences, the motion is repeated from frame to frame, and the bending
-    swings: it is gone in the second frame, reversed in the third, and gone again in the fourth.
+    exactly. In longer sequences, the motion goes on, and the bending swings: it is gone in the
+    second frame, reversed in the third, and gone again in the fourth.
     """
 
     texels: Texels
     place: Affine  # from the first frame, after the bending, to texels
-    motion: Affine  # from the first frame, after the bending, to the second
-    elastic: Elastic | None  # the bending
+    motion: Motion
     depth: float  # 1 for the farthest, 0 for the nearest
     solid: bool = False  # whether it covers the whole frame, as only the background does
 
     @cached_property
-    def _inverse(self) -> Affine:
-        return invert(self.motion)
+    def _backs(self) -> dict[int, Affine]:
+        return {}
 
     def _back(self, frame: int) -> Affine:
         """Return the map from a frame to the first one, before the bending."""
-        return power(self._inverse, frame)
+        if frame not in self._backs:
+            self._backs[frame] = invert(self.motion.at(frame)) if frame else IDENTITY
+        return self._backs[frame]
 
     def _bending(self, frame: int) -> Elastic | None:
         """Return the bending in a frame; it swings."""
         factor = (1, 0, -1, 0)[frame % 4]
-        if self.elastic is None or factor == 0:
+        if self.motion.elastic is None or factor == 0:
             return None
-        return self.elastic if factor > 0 else self.elastic.scaled(-1)
+        return self.motion.elastic.scaled(factor)
 
     @cached_property
     def _density(self) -> float:
@@ -145,11 +146,11 @@ class Layer:
         back = self._back(frame)
         to_frame = invert(compose(self.place, back))
         if time:
-            to_frame = compose(partway(self.motion, time), to_frame)
+            to_frame = compose(partway(self.motion.affine, time), to_frame)
         box = bounds(to_frame, (0.0, 0.0, self.texels.width - 1.0, self.texels.height - 1.0))
         bending = self._bending(frame)
         if bending is not None:
-            stretch = float(np.linalg.norm(power(self.motion, frame)[:, :2], 2))
+            stretch = float(np.linalg.norm(self.motion.at(frame)[:, :2], 2))
             box = grown(box, bending.reach * 1.3 * stretch)
         return box
 
@@ -160,7 +161,7 @@ class Layer:
 
         For motion blur, the frame is rendered `time` later, in units of the time between frames.
         """
-        before = invert(partway(self.motion, time)) if time else IDENTITY
+        before = invert(partway(self.motion.affine, time)) if time else IDENTITY
         back = compose(self._back(frame), before)
         bending = self._bending(frame)
         if bending is None:
@@ -185,7 +186,9 @@ class Layer:
     def displacement(self, shape: tuple[int, int]) -> float:
         """Return how far a pixel of the first frame that shows the layer moves at most."""
         seen = common(self.box(0), (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
-        return farthest(self.motion, seen) if seen[0] < seen[2] and seen[1] < seen[3] else 0.0
+        return (
+            farthest(self.motion.affine, seen) if seen[0] < seen[2] and seen[1] < seen[3] else 0.0
+        )
 
     def follow(self, frame: int, other: int, x: Floats, y: Floats) -> tuple[Floats, Floats, bool]:
         """Return where places of one frame are in another, and that the layer faces the camera."""
@@ -197,4 +200,4 @@ class Layer:
             x, y = x + dx, y + dy
         if there is not None:
             x, y = there.undo(x, y)
-        return (*(apply(power(self.motion, other), x, y) if other else (x, y)), True)
+        return (*(apply(self.motion.at(other), x, y) if other else (x, y)), True)

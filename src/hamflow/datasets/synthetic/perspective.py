@@ -34,17 +34,18 @@ _STILL = Rigid(np.zeros(3), np.zeros(3), np.zeros(3))
 
 
 def set_perspective(
-    rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet
+    rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet, frames: int = 2
 ) -> list[Patch | Mesh]:
     """Draw the surfaces of a scene in space, from back to front."""
-    return _Space(rng, config, textures).surfaces()
+    return _Space(rng, config, textures, frames).surfaces()
 
 
 class _Space:
     def __init__(
-        self, rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet
+        self, rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet, frames: int
     ) -> None:
         self._rng = rng
+        self._frames = frames
         self._config = config
         self._wardrobe = Wardrobe(rng, config, textures)
         side = max(config.height, config.width)
@@ -91,6 +92,9 @@ class _Space:
             view = replace(self._view, motion=camera.scaled(factor))
             tried = [p.moving(view, factor) for p in surfaces]
             farthest = max(p.farthest(s) for p, s in zip(tried, samples, strict=True))
+            for frame in range(1, self._frames - 1):
+                later = (p.farthest(p.samples(shape, frame), frame + 1) for p in tried)
+                farthest = max(farthest, *later)
             if farthest <= reach:
                 moved = tried
             if 0.8 * reach <= farthest <= reach:
