@@ -26,6 +26,7 @@ Doubles = NDArray[np.float64]
 FIELDS = ("image0", "image1", "flow", "occluded", "backward_flow", "backward_occluded")
 EFFECTS = (
     *("illumination", "shadow", "fog", "motion_blur", "defocus", "noise", "vignette", "jpeg"),
+    "specular",
 )
 SMALL = SyntheticConfig(height=112, width=144, max_displacement=40, clean=True)
 PLAIN = replace(SMALL, clean=False, **dict.fromkeys(EFFECTS, 0.0))

@@ -269,6 +269,34 @@ def test_any_size(size: tuple[int, int]) -> None:
         assert np.isfinite(shown.backward_flow).all()
 
 
+@settings(max_examples=15)
+@given(
+    size=st.tuples(st.integers(32, 72), st.integers(32, 72)),
+    seed=st.integers(0, 2**64),
+    largest=st.floats(0.5, 300),
+    thin=st.floats(0, 1),
+    still=st.floats(0, 1),
+)
+def test_any_settings(
+    size: tuple[int, int], seed: int, largest: float, thin: float, still: float
+) -> None:
+    config = SyntheticConfig(
+        height=size[0],
+        width=size[1],
+        max_displacement=largest,
+        perspective_share=1.0,
+        curved_share=0.7,
+        specular=1.0,
+        thin_share=thin,
+        still_share=still,
+    )
+    shown = render_scene(config, seed, textures())
+    assert np.linalg.norm(shown.flow, axis=2).max() <= largest + 1e-3
+    assert np.isfinite(shown.backward_flow).all()
+    _, inside = warp(shown.image1, shown.flow, return_mask=True)
+    assert (inside | shown.occluded).all()
+
+
 def test_wrong_arguments() -> None:
     pose, camera = np.ones((2, 2, 3)), (10.0, 0.0, 0.0)
     x, met = np.zeros(2, np.float32), np.zeros((3, 2), np.float32)

@@ -33,8 +33,8 @@ class Haze(NamedTuple):
         return (1 - share).astype(np.float32), (share * 256).astype(np.float32), self.color
 
 
-class Surface(Protocol):
-    """What scenes are made of: a flat `Layer`, or a `Patch` or `Mesh` in space."""
+class Visible(Protocol):
+    """What can be drawn."""
 
     @property
     def depth(self) -> float:
@@ -55,6 +55,10 @@ class Surface(Protocol):
 
     def depths(self, frame: int, x: Floats, y: Floats) -> Floats | float:
         """Return the depth from 0 to 1 at some places of a frame, or one number for all."""
+
+
+class Surface(Visible, Protocol):
+    """What scenes are made of: a flat `Layer`, or a `Patch` or `Mesh` in space."""
 
     def covers(self, frame: int, x: Floats, y: Floats) -> NDArray[np.bool_]:
         """Return where it covers more than half of a place."""
@@ -87,7 +91,7 @@ class Canvas:
         self.x, self.y = x.ravel(), y.ravel()
 
     def within(
-        self, surface: Surface, frame: int, time: float, image: Floats, least: float
+        self, surface: Visible, frame: int, time: float, image: Floats, least: float
     ) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Return which pixels that may show a surface are above a limit in an (H, W) image.
 
@@ -114,7 +118,7 @@ def _span(first: float, last: float, size: int) -> tuple[int, int]:
 
 def composite(
     canvas: Canvas,
-    layers: Sequence[Surface],
+    layers: Sequence[Visible],
     frame: int,
     haze: Haze | None = None,
     time: float = 0.0,
@@ -122,7 +126,7 @@ def composite(
     """Render a frame: (H, W, 3) float32 from 0 to 255.
 
     `layers` are sorted from back to front, `haze` is the fog, and `time` is that of
-    `Surface.look`. Layers are drawn from front to back, and pixels that are fully covered already
+    `Visible.look`. Layers are drawn from front to back, and pixels that are fully covered already
     are skipped.
     """
     light = np.ones((canvas.height, canvas.width), np.float32)

@@ -15,6 +15,7 @@ _SHARES = (
     *("thin_share", "procedural_share", "dull_share", "articulated_share", "perspective_share"),
     "curved_share",
     *("illumination", "illumination_strength", "shadow", "shadow_strength", "fog", "fog_strength"),
+    *("specular", "specular_strength"),
     *("motion_blur", "shutter", "defocus", "noise", "vignette", "vignette_strength", "jpeg"),
 )
 
@@ -73,6 +74,8 @@ class SyntheticConfig:
         Probability and strength of a change of gain, gamma, color cast and light from the side.
     shadow, shadow_strength : float
         The same for soft shadows that move over the scene.
+    specular, specular_strength : float
+        The same for reflections of lamps: bright spots that do not move with the surface.
     fog, fog_strength : float
         The same for fog: the contrast falls with the distance.
     motion_blur, shutter : float
@@ -117,6 +120,8 @@ class SyntheticConfig:
     illumination_strength: float = 0.3
     shadow: float = 0.3
     shadow_strength: float = 0.6
+    specular: float = 0.0
+    specular_strength: float = 0.8
     fog: float = 0.2
     fog_strength: float = 0.6
     motion_blur: float = 0.25

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from hamflow.datasets.synthetic.compose import Canvas, Haze, Surface, composite
+from hamflow.datasets.synthetic.compose import Canvas, Haze, Surface, Visible, composite
 from hamflow.datasets.synthetic.config import SyntheticConfig, longest_blur
 from hamflow.datasets.synthetic.geometry import Floats
+from hamflow.datasets.synthetic.gloss import Glossy, Spot, draw_spots
 from hamflow.datasets.synthetic.motion import log_uniform
 
 _STEP = 3.0  # pixels between two positions of a blurred motion
 _MOST = 65  # positions: in large frames they are farther apart, which does not show there
+_GLOSSY = 0.5  # probability that a layer has spots in a scene with such
 _SHARP = 0.25  # pixels: less defocus than this does not show
 
 
@@ -53,6 +55,7 @@ class Effects:
     cast: Cast | None  # the shadows of layers on those behind them
     shutter: float  # share of the time between the frames in which the shutter is open
     blur: float  # how far the fastest layer moves in this time, in pixels
+    spots: list[list[Spot]]  # on each layer
 
     @property
     def times(self) -> list[float]:
@@ -61,14 +64,15 @@ class Effects:
         half = min(int(np.ceil(self.blur / (2 * _STEP))), _MOST // 2)
         return [float(t) for t in self.shutter * np.arange(-half, half + 1) / max(1, 2 * half)]
 
-    def dress(self, layers: Sequence[Surface]) -> list[Surface]:
-        """Return the layers with defocus and shadows, from back to front."""
-        seen: list[Surface] = []
-        for layer, sigma in zip(layers, self.softness, strict=True):
+    def dress(self, layers: Sequence[Surface]) -> list[Visible]:
+        """Return the layers with defocus, shadows and spots, from back to front."""
+        seen: list[Visible] = []
+        for layer, sigma, spots in zip(layers, self.softness, self.spots, strict=True):
             if self.cast is not None and not layer.solid:
                 shadow = layer.shadow(*self.cast)
                 seen += [] if shadow is None else [shadow]
-            seen.append(layer.softened(sigma) if sigma > _SHARP else layer)
+            sharp = layer.softened(sigma) if sigma > _SHARP else layer
+            seen.append(Glossy(sharp, spots) if spots else sharp)
         return seen
 
 
@@ -131,7 +135,22 @@ def draw_effects(
     shutter = config.shutter * rng.uniform(0.3, 1) * on["motion_blur"]
     speed = max(layer.displacement((config.height, config.width)) for layer in layers)
     shutter = min(shutter, longest_blur(config) / max(speed, 1e-3))
-    return Effects(looks, hazes, softness, cast, shutter, shutter * speed)
+    spots = _draw_spots(rng, config, layers)
+    return Effects(looks, hazes, softness, cast, shutter, shutter * speed, spots)
+
+
+def _draw_spots(
+    rng: np.random.Generator, config: SyntheticConfig, layers: Sequence[Surface]
+) -> list[list[Spot]]:
+    if not config.specular or rng.uniform() >= config.specular:
+        return [[] for _ in layers]
+    shape = (config.height, config.width)
+    return [
+        []
+        if layer.solid or rng.uniform() > _GLOSSY
+        else draw_spots(rng, layer, shape, config.specular_strength)
+        for layer in layers
+    ]
 
 
 def _draw_cast(rng: np.random.Generator, config: SyntheticConfig, strength: float) -> Cast:
@@ -183,7 +202,7 @@ def _shades(
 def film(
     rng: np.random.Generator,
     canvas: Canvas,
-    layers: Sequence[Surface],
+    layers: Sequence[Visible],
     effects: Effects,
     frame: int,
 ) -> NDArray[np.uint8]:
