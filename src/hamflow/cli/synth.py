@@ -37,7 +37,7 @@ def synth(
     """Render scenes with known flow and occlusions, to train on or to test with.
 
     Each scene consists of layers cut from photographs that move, turn and bend, or (see
-    --perspective-share) of ground, walls, boxes and other things in space before a moving camera. The
+    --perspective-share) of ground, walls, boxes and other things before a moving camera. The
     folder has the layout of the Sintel benchmark: training/clean contains the frames,
     training/final the same with blur, fog, noise and changes of light, and training/flow,
     /occlusions and /invalid the truth.
