@@ -8,8 +8,9 @@ from PIL import Image, ImageChops
 
 from hamflow.datasets.synthetic.mesh import Points, Sway
 
+_Line = NDArray[np.float64]
 _AROUND = 48  # columns of a body that is round
-_ROWS = 30
+_ROWS = 40
 _DARKEST = 0.35  # brightness of what the light does not reach
 
 
@@ -19,35 +20,39 @@ def turned_body(rng: np.random.Generator, size: float) -> Points:
     Columns go around it, rows from its upper to its lower end, where it is closed. The first and
     the last column are the same, on the side away from a camera that looks along z.
     """
-    kind = rng.choice(3)
-    s = np.linspace(0, 1, _ROWS + 1)
-    if kind == 0:  # a tube with flat ends; the rows are about equally far apart
-        radius, length = size * rng.uniform(0.08, 0.5), size * rng.uniform(1.0, 3.0)
-        cap = max(1, round(_ROWS * radius / (length + 2 * radius)))
-        middle = _ROWS - 2 * cap
-        taper = rng.uniform(0.6, 1.0) if rng.uniform() < 0.4 else 1.0
-        ends = np.linspace(0, 1, cap + 1)
-        radii = np.concatenate([taper * ends, np.linspace(taper, 1, middle + 1)[1:-1], ends[::-1]])
-        radii *= radius
-        heights = np.concatenate(
-            [np.zeros(cap), np.linspace(0, length, middle + 1), np.full(cap, length)]
-        )
-        heights -= length / 2
-    elif kind == 1:  # a ball
-        radii, heights = size * np.sin(np.pi * s), -size * np.cos(np.pi * s)
-        heights *= rng.uniform(0.6, 1.3)
-    else:
-        bulge = rng.uniform(0.2, 0.5) * np.sin(
-            2 * np.pi * rng.uniform(0.5, 1.5) * s + rng.uniform(0, 6)
-        )
-        radii = size * rng.uniform(0.3, 0.6) * (1 + bulge)
-        radii[[0, -1]] = 0
-        heights = size * rng.uniform(1.5, 3) * (s - 0.5)
-        heights[[0, -1]] = heights[[1, -2]]
+    radii, heights = _even(*_profile(rng, size))
     angles = np.linspace(0, 2 * np.pi, _AROUND + 1)
     x, z = np.outer(radii, np.sin(angles)), np.outer(radii, np.cos(angles))
     x[:, -1], z[:, -1] = x[:, 0], z[:, 0]
     return np.stack([x, np.broadcast_to(heights[:, None], x.shape), z], axis=2)
+
+
+def _profile(rng: np.random.Generator, size: float) -> tuple[_Line, _Line]:
+    """Return radii and heights of the outline of a tube, a ball or a vase, from end to end."""
+    kind = rng.choice(3)
+    s = np.linspace(0, 1, 60)
+    if kind == 0:
+        radius, length = size * rng.uniform(0.08, 0.5), size * rng.uniform(1.0, 3.0)
+        taper = rng.uniform(0.6, 1.0) if rng.uniform() < 0.4 else 1.0
+        ends = length * np.array([-0.5, -0.5, 0.5, 0.5])
+        return np.array([0.0, taper * radius, radius, 0.0]), ends
+    if kind == 1:
+        squeezed = rng.uniform(0.6, 1.3)
+        return size * np.sin(np.pi * s), -squeezed * size * np.cos(np.pi * s)
+    phase, waves = rng.uniform(0, 2 * np.pi), rng.uniform(0.5, 1.5)
+    bulge = rng.uniform(0.2, 0.5) * np.sin(2 * np.pi * waves * s + phase)
+    radii, heights = rng.uniform(0.3, 0.6) * (1 + bulge), rng.uniform(1.5, 3) * (s - 0.5)
+    radii[[0, -1]], heights[[0, -1]] = 0, heights[[1, -2]]
+    return size * radii, size * heights
+
+
+def _even(radii: _Line, heights: _Line) -> tuple[_Line, _Line]:
+    """Return points of an outline that are equally far apart: textures are not stretched then."""
+    along = np.concatenate([[0], np.cumsum(np.hypot(np.diff(radii), np.diff(heights)))])
+    even = np.linspace(0, along[-1], _ROWS + 1)
+    radii = np.interp(even, along, radii)
+    radii[[0, -1]] = 0
+    return radii, np.interp(even, along, heights)
 
 
 def hills(rng: np.random.Generator, width: float, length: float) -> Points:
