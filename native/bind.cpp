@@ -251,6 +251,7 @@ NB_MODULE(_native, m) {
     define_crf(m);
     define_refinement(m);
     define_io(m);
+    define_scenes(m);
     m.def("label_distances", label_distances, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
           nb::arg("u"), nb::arg("v"), out("out"));
     m.def("label_costs", label_costs, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),

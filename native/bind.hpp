@@ -146,5 +146,6 @@ inline auto out(const char* name) { return nb::arg(name).noconvert(); }
 void define_crf(nb::module_& m);
 void define_refinement(nb::module_& m);
 void define_io(nb::module_& m);
+void define_scenes(nb::module_& m);
 
 }  // namespace hamflow::bind

@@ -26,6 +26,7 @@ Doubles = NDArray[np.float64]
 FIELDS = ("image0", "image1", "flow", "occluded", "backward_flow", "backward_occluded")
 EFFECTS = (
     *("illumination", "shadow", "fog", "motion_blur", "defocus", "noise", "vignette", "jpeg"),
+    "specular",
 )
 SMALL = SyntheticConfig(height=112, width=144, max_displacement=40, clean=True)
 PLAIN = replace(SMALL, clean=False, **dict.fromkeys(EFFECTS, 0.0))
@@ -64,7 +65,7 @@ class SlowLayer:
         self.coverage = picture[:, :, 3]
 
     def bend(self, x: Doubles, y: Doubles) -> tuple[Doubles, Doubles]:
-        elastic = self.layer.elastic
+        elastic = self.layer.motion.elastic
         if elastic is None:
             return x, y
         dx, dy = np.zeros_like(x), np.zeros_like(y)
@@ -75,7 +76,7 @@ class SlowLayer:
 
     def target(self, x: Doubles, y: Doubles) -> tuple[Doubles, Doubles]:
         """Return where points of the first frame are in the second."""
-        return mapped(self.layer.motion, *self.bend(x, y))
+        return mapped(self.layer.motion.affine, *self.bend(x, y))
 
     def covers(self, frame: int, x: Doubles, y: Doubles) -> Doubles:
         """Return the coverage at points of a frame, in 0..1."""
@@ -84,7 +85,7 @@ class SlowLayer:
         if frame == 0:
             x, y = self.bend(x, y)
         else:
-            motion = np.vstack([self.layer.motion, [0, 0, 1]])
+            motion = np.vstack([self.layer.motion.affine, [0, 0, 1]])
             x, y = mapped(np.linalg.inv(motion)[:2], x, y)
         u, v = mapped(self.layer.place, x, y)
         return bilinear(self.coverage, u, v)

@@ -376,3 +376,20 @@ def test_scenes_in_space(tmp_path: Path) -> None:
         assert main(["synth", "-o", str(out), "-n", "1", *size, "--perspective-share", share]) == 0
     flows = [next((tmp_path / share).rglob("*.flo")).read_bytes() for share in ("0", "1")]
     assert flows[0] != flows[1]
+
+
+def test_other_kinds(tmp_path: Path) -> None:
+    """Each option changes something."""
+    size = ["--width", "64", "--height", "48", "--max-displacement", "8"]
+    kinds = {
+        "plain": ["--perspective-share", "1"],
+        "curved": ["--perspective-share", "1", "--curved-share", "1"],
+        "spots": ["--perspective-share", "1", "--specular", "1"],
+        "limbs": ["--articulated-share", "1"],
+        "flat": [],
+    }
+    for name, options in kinds.items():
+        out = tmp_path / name
+        assert main(["synth", "-o", str(out), "-n", "3", "--workers", "1", *size, *options]) == 0
+    found = [tuple(files(tmp_path / name).values()) for name in kinds]
+    assert len(set(found)) == len(kinds)

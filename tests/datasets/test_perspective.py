@@ -56,9 +56,9 @@ def test_a_patch_is_where_it_is_projected_to(seed: int) -> None:
     patch = patch_of(rng)
     for column, row in rng.uniform(3, 35, (20, 2)):
         first, second = slowly(patch, column, row, 0.0), slowly(patch, column, row, 1.0)
-        moved = patch.follow(0, np.float32([first[0]]), np.float32([first[1]]))
+        moved = patch.follow(0, 1, np.float32([first[0]]), np.float32([first[1]]))
         assert np.allclose([moved[0][0], moved[1][0]], second, atol=1e-3)
-        back = patch.follow(1, np.float32([second[0]]), np.float32([second[1]]))
+        back = patch.follow(1, 0, np.float32([second[0]]), np.float32([second[1]]))
         assert np.allclose([back[0][0], back[1][0]], first, atol=1e-3)
         # Seen from nearby, the texture itself is looked up, not a smaller copy.
         at = patch.coordinates(1, np.float32([second[0]]), np.float32([second[1]]))
@@ -93,8 +93,9 @@ def test_nothing_is_seen_outside_of_a_patch_nor_from_behind() -> None:
     assert coverage(patch, outside) == 0
     # The same with its rows the other way around is seen from behind.
     turned = replace(patch, plane=patch.plane * [-1, 1, 1])
-    assert turned.hidden(0)
-    assert not patch.hidden(0)
+    place = np.float32([inside[0]]), np.float32([inside[1]])
+    assert not turned.follow(0, 0, *place)[2]
+    assert patch.follow(0, 0, *place)[2]
     assert coverage(turned, slowly(turned, 15, 15, 0.0)) == 0
 
 
@@ -184,7 +185,7 @@ def test_all_of_a_face_that_turns_away_is_occluded() -> None:
         depth=0.2,
         one_sided=True,
     )
-    flow, occluded = truth(Canvas(100, 130), [backdrop, face], 0)
+    flow, occluded = truth(Canvas(100, 130), [backdrop, face], 0, 1)
     red = np.linalg.norm(flow, axis=2) > 0.01
     assert 300 < red.sum() < 2000
     assert occluded[red].all()

@@ -127,7 +127,7 @@ def test_same_bytes_in_other_processes() -> None:
 def test_any_settings(data: st.DataObject, height: int, width: int, seed: int) -> None:
     share = st.floats(0, 1)
     fields: dict[str, Any] = {name: data.draw(share, name) for name in EFFECTS}
-    for name in ("thin", "dull", "elastic", "affine", "still", "procedural"):
+    for name in ("thin", "dull", "elastic", "affine", "still", "procedural", "articulated"):
         fields[f"{name}_share"] = data.draw(share, name)
     low = data.draw(st.floats(0.01, 5))
     config = SyntheticConfig(
@@ -141,6 +141,7 @@ def test_any_settings(data: st.DataObject, height: int, width: int, seed: int) -
         max_zoom=data.draw(st.floats(0, 0.5)),
         max_strain=data.draw(st.floats(0, 0.5)),
         shutter=data.draw(share),
+        max_blur=data.draw(st.floats(0, 0.5)),
         **fields,
     )
     shown = render_scene(config, seed, textures())
@@ -167,6 +168,8 @@ def test_any_settings(data: st.DataObject, height: int, width: int, seed: int) -
         {"min_displacement": 0.0},
         {"max_strain": 0.9},
         {"max_zoom": -0.1},
+        {"max_blur": 0.6},
+        {"curved_share": 2},
         {"max_rotation": 2.0},
         {"fog": 1.5},
         {"thin_share": -0.1},

@@ -28,6 +28,7 @@ from hamflow.datasets.synthetic import (
     render_scene,
 )
 from hamflow.datasets.synthetic.compose import Canvas, owners
+from hamflow.datasets.synthetic.effects import draw_effects
 from hamflow.datasets.synthetic.layer import FULL, Texels
 from hamflow.datasets.synthetic.shapes import Part, Shape, draw_shape
 from hamflow.datasets.synthetic.textures import procedural_texture
@@ -253,3 +254,23 @@ def test_real_photographs(tmp_path: Path) -> None:
     assert len(found.photographs) == 8
     shown = render_scene(replace(SMALL, procedural_share=0), 1, found)
     assert shown.image0.std() > 10
+
+
+def test_long_motion_blur() -> None:
+    config = replace(PLAIN, motion_blur=1.0, shutter=1.0, small_share=0.0, camera_share=1.0)
+    layers = [layers_of(config, seed, textures()) for seed in range(6)]
+    longest = []
+    for share in (0.0, 0.1, 0.4):
+        blurry = replace(config, max_blur=share)
+        effects = [draw_effects(np.random.default_rng(k), blurry, layers[k]) for k in range(6)]
+        longest.append(max(effect.blur for effect in effects))
+        for effect in effects:
+            times = np.array(effect.times)
+            assert times[-1] - times[0] == pytest.approx(effect.shutter if effect.blur else 0)
+            assert effect.blur / max(1, len(times) - 1) <= 3
+            assert 0.0 in times
+    assert longest[0] == 0
+    assert longest[1] == pytest.approx(0.1 * 112)
+    assert 1.3 * longest[1] < longest[2] <= 0.4 * 112
+    wide = replace(effects[0], blur=1000.0)
+    assert len(wide.times) <= 65

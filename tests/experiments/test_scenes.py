@@ -9,7 +9,7 @@ from experiments.scripts import scenes
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     scenes.main(count=1)
-    plane, space = capsys.readouterr().out.splitlines()
-    assert plane.startswith("in the plane: ")
-    assert space.startswith("in space: ")
-    assert all(float(line.split(": ")[1].split()[0]) > 0 for line in (plane, space))
+    lines = capsys.readouterr().out.splitlines()
+    names = ["in the plane", "in space", "in the plane, blurred", "in space, blurred"]
+    assert [line.split(": ")[0] for line in lines] == names
+    assert all(float(line.split(": ")[1].split()[0]) > 0 for line in lines)

@@ -24,7 +24,11 @@ def synth(
     width: int = 1024,
     height: int = 436,
     max_displacement: float = 250.0,
+    articulated_share: float = 0.0,
     perspective_share: float = 0.0,
+    curved_share: float = 0.0,
+    max_blur: float = 0.1,
+    specular: float = 0.0,
     seed: int = 0,
     workers: int | None = None,
     clean: bool = False,
@@ -33,7 +37,7 @@ def synth(
     """Render scenes with known flow and occlusions, to train on or to test with.
 
     Each scene consists of layers cut from photographs that move, turn and bend, or (see
-    --perspective-share) of ground, walls, boxes and poles in space before a moving camera. The
+    --perspective-share) of ground, walls, boxes and other things before a moving camera. The
     folder has the layout of the Sintel benchmark: training/clean contains the frames,
     training/final the same with blur, fog, noise and changes of light, and training/flow,
     /occlusions and /invalid the truth.
@@ -57,8 +61,16 @@ def synth(
         Height of the frames in pixels.
     max_displacement
         Length of the longest vectors in pixels. Most are much shorter.
+    articulated_share
+        Share of the layers that are chains of limbs, from 0 to 1.
     perspective_share
         Share of the scenes that are in space, from 0 to 1.
+    curved_share
+        Share of the things in space that are curved (tubes, balls, hills, cloth), from 0 to 1.
+    max_blur
+        Length of the longest motion blur, as a share of the shorter side, from 0 to 0.5.
+    specular
+        Share of the scenes with bright spots that stay with the light, from 0 to 1.
     seed
         Each number gives other scenes.
     workers
@@ -75,7 +87,11 @@ def synth(
             height=height,
             width=width,
             max_displacement=max_displacement,
+            articulated_share=articulated_share,
             perspective_share=perspective_share,
+            curved_share=curved_share,
+            max_blur=max_blur,
+            specular=specular,
             clean=clean,
         )
     except InputError as error:

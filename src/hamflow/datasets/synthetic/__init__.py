@@ -9,6 +9,7 @@ from hamflow.datasets.synthetic.scene import (
     SyntheticScene,
     render_both,
     render_scene,
+    render_sequence,
 )
 from hamflow.datasets.synthetic.sintel import SetReport, write_sintel
 from hamflow.datasets.synthetic.textures import Texture, TextureSet, load_textures
@@ -24,5 +25,6 @@ __all__ = [
     "load_textures",
     "render_both",
     "render_scene",
+    "render_sequence",
     "write_sintel",
 ]

@@ -8,13 +8,14 @@ from hamflow._check import check_range
 from hamflow.errors import InputError
 
 SMALLEST = 32
-_LONGEST_BLUR = 0.1  # of the shorter side
 LARGEST = 4096
 # Fields from 0 to 1.
 _SHARES = (
     *("small_share", "camera_share", "still_share", "affine_share", "elastic_share"),
-    *("thin_share", "procedural_share", "dull_share", "perspective_share"),
+    *("thin_share", "procedural_share", "dull_share", "articulated_share", "perspective_share"),
+    "curved_share",
     *("illumination", "illumination_strength", "shadow", "shadow_strength", "fog", "fog_strength"),
+    *("specular", "specular_strength"),
     *("motion_blur", "shutter", "defocus", "noise", "vignette", "vignette_strength", "jpeg"),
 )
 
@@ -56,10 +57,16 @@ class SyntheticConfig:
         Probability that a layer has a procedural texture although there are photographs.
     dull_share : float
         Probability that a layer is dark or of low contrast.
+    articulated_share : float
+        Probability that a layer is a chain of two to five limbs whose joints turn, each of them a
+        layer of its own.
     perspective_share : float
         Probability that a scene is in space: ground, walls, boxes, poles and flying things before
         a moving camera. Of the settings of layers, such a scene uses `small_share`, `still_share`,
         `thin_share`, `procedural_share` and `dull_share`.
+    curved_share : float
+        Probability that a thing of a scene in space is curved: a tube, a ball, hills or waving
+        cloth instead of a box or a flat thing.
     clean : bool
         Turn off all effects below. Then the second frame, warped by the flow, is the first one
         in all visible pixels.
@@ -67,11 +74,17 @@ class SyntheticConfig:
         Probability and strength of a change of gain, gamma, color cast and light from the side.
     shadow, shadow_strength : float
         The same for soft shadows that move over the scene.
+    specular, specular_strength : float
+        The same for reflections of lamps: bright spots that do not move with the surface.
     fog, fog_strength : float
         The same for fog: the contrast falls with the distance.
     motion_blur, shutter : float
         Probability of motion blur, and the share of the time between the frames in which the
-        shutter is open.
+        shutter is open at most.
+    max_blur : float
+        How long motion blur is at most, as a share of the shorter side of the frame, to 0.5: 0.1
+        is 26 pixels in frames of 256×256, and 0.25 is 64. Long blur also needs fast motion and a
+        shutter that is open for long.
     defocus, defocus_strength : float
         The same for blurred layers or frames; the strength is a standard deviation in pixels.
     noise, noise_strength : float
@@ -99,16 +112,21 @@ class SyntheticConfig:
     thin_share: float = 0.3
     procedural_share: float = 0.12
     dull_share: float = 0.2
+    articulated_share: float = 0.0
     perspective_share: float = 0.0
+    curved_share: float = 0.0
     clean: bool = False
     illumination: float = 0.5
     illumination_strength: float = 0.3
     shadow: float = 0.3
     shadow_strength: float = 0.6
+    specular: float = 0.0
+    specular_strength: float = 0.8
     fog: float = 0.2
     fog_strength: float = 0.6
     motion_blur: float = 0.25
     shutter: float = 0.5
+    max_blur: float = 0.1
     defocus: float = 0.3
     defocus_strength: float = 2.5
     noise: float = 0.5
@@ -127,6 +145,7 @@ class SyntheticConfig:
         check_range(self, "max_rotation", 0, 1)
         check_range(self, "max_zoom", 0, 0.5)
         check_range(self, "max_strain", 0, 0.5)
+        check_range(self, "max_blur", 0, 0.5)
         check_range(self, "defocus_strength", 0, 20)
         check_range(self, "noise_strength", 0, 100)
         for name in _SHARES:
@@ -140,4 +159,4 @@ class SyntheticConfig:
 
 def longest_blur(config: SyntheticConfig) -> float:
     """Return the greatest length of motion blur in pixels."""
-    return _LONGEST_BLUR * min(config.height, config.width)
+    return config.max_blur * min(config.height, config.width)

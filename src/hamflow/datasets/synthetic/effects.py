@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from hamflow.datasets.synthetic.compose import Canvas, Haze, Surface, composite
+from hamflow.datasets.synthetic.compose import Canvas, Haze, Surface, Visible, composite
 from hamflow.datasets.synthetic.config import SyntheticConfig, longest_blur
 from hamflow.datasets.synthetic.geometry import Floats
+from hamflow.datasets.synthetic.gloss import Glossy, Spot, draw_spots
 from hamflow.datasets.synthetic.motion import log_uniform
 
 _STEP = 3.0  # pixels between two positions of a blurred motion
+_MOST = 65  # positions: in large frames they are farther apart, which does not show there
+_GLOSSY = 0.5  # probability that a layer has spots in a scene with such
 _SHARP = 0.25  # pixels: less defocus than this does not show
 
 
@@ -46,35 +49,40 @@ class Cast(NamedTuple):
 class Effects:
     """All effects of a scene."""
 
-    looks: tuple[Look, Look]  # of each frame
-    hazes: tuple[Haze, Haze] | None  # the fog of each frame
+    looks: tuple[Look, ...]  # of each frame
+    hazes: tuple[Haze, ...] | None  # the fog of each frame
     softness: list[float]  # of each layer: defocus as a standard deviation in pixels
     cast: Cast | None  # the shadows of layers on those behind them
     shutter: float  # share of the time between the frames in which the shutter is open
     blur: float  # how far the fastest layer moves in this time, in pixels
+    spots: list[list[Spot]]  # on each layer
 
     @property
     def times(self) -> list[float]:
         """The times to render during the exposure, whose middle is at 0."""
         # An odd number, so that one of them is 0.
-        half = int(np.ceil(self.blur / (2 * _STEP)))
+        half = min(int(np.ceil(self.blur / (2 * _STEP))), _MOST // 2)
         return [float(t) for t in self.shutter * np.arange(-half, half + 1) / max(1, 2 * half)]
 
-    def dress(self, layers: Sequence[Surface]) -> list[Surface]:
-        """Return the layers with defocus and shadows, from back to front."""
-        seen: list[Surface] = []
-        for layer, sigma in zip(layers, self.softness, strict=True):
+    def dress(self, layers: Sequence[Surface]) -> list[Visible]:
+        """Return the layers with defocus, shadows and spots, from back to front."""
+        seen: list[Visible] = []
+        for layer, sigma, spots in zip(layers, self.softness, self.spots, strict=True):
             if self.cast is not None and not layer.solid:
                 shadow = layer.shadow(*self.cast)
                 seen += [] if shadow is None else [shadow]
-            seen.append(layer.softened(sigma) if sigma > _SHARP else layer)
+            sharp = layer.softened(sigma) if sigma > _SHARP else layer
+            seen.append(Glossy(sharp, spots) if spots else sharp)
         return seen
 
 
 def draw_effects(
-    rng: np.random.Generator, config: SyntheticConfig, layers: Sequence[Surface]
+    rng: np.random.Generator, config: SyntheticConfig, layers: Sequence[Surface], frames: int = 2
 ) -> Effects:
-    """Draw the effects of a scene."""
+    """Draw the effects of a scene.
+
+    Light, fog and focus alternate between two states if there are more than two frames.
+    """
     on = {
         name: rng.uniform() < getattr(config, name)
         for name in (
@@ -92,8 +100,12 @@ def draw_effects(
         config,
         dark if cast is None or rng.uniform() < 0.4 else 0.0,
         config.vignette_strength * rng.uniform(0.3, 1) * on["vignette"],
+        frames,
     )
-    hazes = _hazes(rng, config.fog_strength) if on["fog"] else None
+    hazes = None
+    if on["fog"]:
+        states = _hazes(rng, config.fog_strength)
+        hazes = tuple(states[k % 2] for k in range(frames))
     whole = on["defocus"] and rng.uniform() < 0.5
     blurs = np.zeros(2)
     softness = [0.0] * len(layers)
@@ -109,21 +121,36 @@ def draw_effects(
     quality = int(rng.integers(35, 90)) * on["jpeg"]
     looks = tuple(
         Look(
-            gain=gains[k].astype(np.float32),
-            gamma=float(gammas[k]),
-            slope=slopes[k],
+            gain=gains[k % 2].astype(np.float32),
+            gamma=float(gammas[k % 2]),
+            slope=slopes[k % 2],
             shade=shades[k],
-            blur=float(blurs[k]) if blurs[k] > 0.2 else 0.0,
+            blur=float(blurs[k % 2]) if blurs[k % 2] > 0.2 else 0.0,
             read_noise=read,
             shot_noise=float(np.sqrt(max(0.0, level**2 - read**2))),
             quality=quality,
         )
-        for k in range(2)
+        for k in range(frames)
     )
     shutter = config.shutter * rng.uniform(0.3, 1) * on["motion_blur"]
     speed = max(layer.displacement((config.height, config.width)) for layer in layers)
     shutter = min(shutter, longest_blur(config) / max(speed, 1e-3))
-    return Effects((looks[0], looks[1]), hazes, softness, cast, shutter, shutter * speed)
+    spots = _draw_spots(rng, config, layers)
+    return Effects(looks, hazes, softness, cast, shutter, shutter * speed, spots)
+
+
+def _draw_spots(
+    rng: np.random.Generator, config: SyntheticConfig, layers: Sequence[Surface]
+) -> list[list[Spot]]:
+    if not config.specular or rng.uniform() >= config.specular:
+        return [[] for _ in layers]
+    shape = (config.height, config.width)
+    return [
+        []
+        if layer.solid or rng.uniform() > _GLOSSY
+        else draw_spots(rng, layer, shape, config.specular_strength)
+        for layer in layers
+    ]
 
 
 def _draw_cast(rng: np.random.Generator, config: SyntheticConfig, strength: float) -> Cast:
@@ -142,8 +169,8 @@ def _hazes(rng: np.random.Generator, strength: float) -> tuple[Haze, Haze]:
 
 
 def _shades(
-    rng: np.random.Generator, config: SyntheticConfig, shadow: float, vignette: float
-) -> tuple[Floats | None, Floats | None]:
+    rng: np.random.Generator, config: SyntheticConfig, shadow: float, vignette: float, frames: int
+) -> list[Floats | None]:
     """Return a factor for each frame: moving shadows, and a vignette that stays."""
     size = (config.width, config.height)
     cells = int(rng.integers(3, 9))
@@ -152,7 +179,7 @@ def _shades(
     start = 3 + rng.uniform(-1, 1, 2)
     edge, soft = rng.uniform(0.4, 0.65), rng.uniform(0.05, 0.3)
     shades: list[Floats | None] = []
-    for k in range(2):
+    for k in range(frames):
         if not shadow and not vignette:
             shades.append(None)
             continue
@@ -169,17 +196,17 @@ def _shades(
             radius = (x[None, :] ** 2 + y[:, None] ** 2).astype(np.float32)
             factor *= 1 - np.float32(0.5 * vignette) * radius
         shades.append(factor[:, :, None])
-    return shades[0], shades[1]
+    return shades
 
 
 def film(
     rng: np.random.Generator,
     canvas: Canvas,
-    layers: Sequence[Surface],
+    layers: Sequence[Visible],
     effects: Effects,
     frame: int,
 ) -> NDArray[np.uint8]:
-    """Render frame 0 or 1 with all effects: (H, W, 3) uint8. `rng` is for the noise."""
+    """Render a frame with all effects: (H, W, 3) uint8. `rng` is for the noise."""
     look = effects.looks[frame]
     haze = effects.hazes[frame] if effects.hazes else None
     times = effects.times

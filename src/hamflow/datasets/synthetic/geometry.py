@@ -36,6 +36,14 @@ def invert(a: Affine) -> Affine:
     return np.array([[t / d, -q / d, (q * u - t * r) / d], [-s / d, p / d, (s * r - p * u) / d]])
 
 
+def power(a: Affine, count: int) -> Affine:
+    """Return the map that does `a` several times."""
+    repeated = IDENTITY
+    for _ in range(count):
+        repeated = compose(a, repeated)
+    return repeated
+
+
 def partway(a: Affine, t: float) -> Affine:
     """Return the map that moves every point `t` times as far."""
     return IDENTITY + t * (a - IDENTITY)

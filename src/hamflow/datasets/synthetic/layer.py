@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
+from hamflow import _native
 from hamflow.datasets.synthetic.geometry import (
     IDENTITY,
     Affine,
@@ -24,12 +25,13 @@ from hamflow.datasets.synthetic.geometry import (
     invert,
     partway,
 )
+from hamflow.datasets.synthetic.motion import Motion
 
 FULL = 255 * 256  # the largest value of an interpolated color or coverage
 HALF = FULL // 2
-_STEPS = 256  # positions between two texels
 _SHADOW_REDUCTION = 3  # shadows are soft, so fewer texels will do
-Packed = NDArray[np.uint64]
+Lanes = NDArray[np.uint16]
+"""(N, 4): red, green, blue and coverage from 0 to `FULL`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +39,25 @@ class Texels:
     """Red, green, blue and coverage on a grid, four 16-bit lanes in a 64-bit word.
 
     All four are interpolated at once: the lanes hold 8 bits and the weights sum to 256, so no lane
-    overflows into the next. In numpy, this takes a quarter of the time of four planes.
+    overflows into the next.
     """
 
-    words: Packed  # (height * width,), row by row
-    width: int  # at least 2, as the height
-    height: int
+    words: NDArray[np.uint64]  # (height, width), at least 2 each
 
     @classmethod
     def of(cls, picture: Image.Image) -> Texels:
         """Pack an RGBA picture."""
-        lanes = np.asarray(picture).astype(np.uint16)
-        return cls(lanes.view(np.uint64).ravel(), picture.width, picture.height)
+        return cls(np.asarray(picture).astype(np.uint16).view(np.uint64)[:, :, 0])
+
+    @property
+    def width(self) -> int:
+        """How many texels there are in a row."""
+        return int(self.words.shape[1])
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return int(self.words.shape[0])
 
     def picture(self) -> Image.Image:
         """Return the RGBA picture."""
@@ -61,31 +70,11 @@ class Texels:
         coverage[[0, -1]] = 0
         coverage[:, [0, -1]] = 0
 
-    def look_up(self, x: Floats, y: Floats) -> NDArray[np.uint16]:
-        """Interpolate at N places in texels, which are clipped to the grid.
-
-        Returns (N, 4) uint16: red, green, blue and coverage from 0 to `FULL`.
-        """
-        column = np.clip(x * _STEPS, 0, (self.width - 1) * _STEPS - 1).astype(np.intp)
-        row = np.clip(y * _STEPS, 0, (self.height - 1) * _STEPS - 1).astype(np.intp)
-        across, down = column & (_STEPS - 1), row & (_STEPS - 1)
-        column >>= 8
-        row >>= 8
-        row *= self.width
-        row += column
-        both = across * down
-        both += _STEPS // 2
-        both >>= 8
-        # The four weights, whose rounding errors cancel.
-        across -= both
-        down -= both
-        neither = _STEPS - across - down - both
-        words, width = self.words, self.width
-        total = words.take(row) * neither.view(np.uint64)
-        total += words[1:].take(row) * across.view(np.uint64)
-        total += words[width:].take(row) * down.view(np.uint64)
-        total += words[width + 1 :].take(row) * both.view(np.uint64)
-        return total.view(np.uint16).reshape(-1, 4)
+    def look_up(self, x: Floats, y: Floats) -> Lanes:
+        """Interpolate at N places in texels, which are clipped to the grid."""
+        lanes = np.empty((len(x), 4), np.uint16)
+        _native.look_up(self.words, x, y, lanes)
+        return lanes
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +83,32 @@ class Layer:
 
     A pixel x of the first frame shows what the layer has at ``place(x + elastic(x))``, a pixel of
     the second what it has at ``place(inverse motion(x))``. So x goes to ``motion(x + elastic(x))``,
-    exactly.
+    exactly. In longer sequences, the motion goes on, and the bending swings: it is gone in the
+    second frame, reversed in the third, and gone again in the fourth.
     """
 
     texels: Texels
     place: Affine  # from the first frame, after the bending, to texels
-    motion: Affine  # from the first frame, after the bending, to the second
-    elastic: Elastic | None  # the bending
+    motion: Motion
     depth: float  # 1 for the farthest, 0 for the nearest
     solid: bool = False  # whether it covers the whole frame, as only the background does
 
     @cached_property
-    def _inverse(self) -> Affine:
-        return invert(self.motion)
+    def _backs(self) -> dict[int, Affine]:
+        return {}
 
-    @cached_property
-    def _place1(self) -> Affine:
-        return compose(self.place, self._inverse)
+    def _back(self, frame: int) -> Affine:
+        """Return the map from a frame to the first one, before the bending."""
+        if frame not in self._backs:
+            self._backs[frame] = invert(self.motion.at(frame)) if frame else IDENTITY
+        return self._backs[frame]
+
+    def _bending(self, frame: int) -> Elastic | None:
+        """Return the bending in a frame; it swings."""
+        factor = (1, 0, -1, 0)[frame % 4]
+        if self.motion.elastic is None or factor == 0:
+            return None
+        return self.motion.elastic.scaled(factor)
 
     @cached_property
     def _density(self) -> float:
@@ -145,12 +143,15 @@ class Layer:
 
     def box(self, frame: int, time: float = 0.0) -> Box:
         """Return the part of a frame in which the layer may be visible."""
-        to_frame = invert(self.place) if frame == 0 else invert(self._place1)
+        back = self._back(frame)
+        to_frame = invert(compose(self.place, back))
         if time:
-            to_frame = compose(partway(self.motion, time), to_frame)
+            to_frame = compose(partway(self.motion.affine, time), to_frame)
         box = bounds(to_frame, (0.0, 0.0, self.texels.width - 1.0, self.texels.height - 1.0))
-        if frame == 0 and self.elastic is not None:
-            box = grown(box, self.elastic.reach * 1.3)
+        bending = self._bending(frame)
+        if bending is not None:
+            stretch = float(np.linalg.norm(self.motion.at(frame)[:, :2], 2))
+            box = grown(box, bending.reach * 1.3 * stretch)
         return box
 
     def coordinates(
@@ -160,35 +161,43 @@ class Layer:
 
         For motion blur, the frame is rendered `time` later, in units of the time between frames.
         """
-        before = invert(partway(self.motion, time)) if time else IDENTITY
-        if frame == 1:
-            return apply(compose(self._place1, before), x, y)
-        if self.elastic is None:
-            return apply(compose(self.place, before), x, y)
-        if time:
-            x, y = apply(before, x, y)
-        dx, dy = self.elastic(x, y)
+        before = invert(partway(self.motion.affine, time)) if time else IDENTITY
+        back = compose(self._back(frame), before)
+        bending = self._bending(frame)
+        if bending is None:
+            return apply(compose(self.place, back), x, y)
+        if frame or time:
+            x, y = apply(back, x, y)
+        dx, dy = bending(x, y)
         return apply(self.place, x + dx, y + dy)
+
+    def look(self, frame: int, x: Floats, y: Floats, time: float = 0.0) -> Lanes:
+        """Return color and coverage at places of a frame; parameters as for `coordinates`."""
+        return self.texels.look_up(*self.coordinates(frame, x, y, time))
 
     def depths(self, frame: int, x: Floats, y: Floats) -> float:
         """Return the depth, which all of a layer shares."""
         return self.depth
 
-    def hidden(self, frame: int) -> bool:
-        """Return False: a layer always faces the camera."""
-        return False
+    def covers(self, frame: int, x: Floats, y: Floats) -> NDArray[np.bool_]:
+        """Return where the layer covers more than half of a place."""
+        return self.look(frame, x, y)[:, 3] > HALF
 
     def displacement(self, shape: tuple[int, int]) -> float:
         """Return how far a pixel of the first frame that shows the layer moves at most."""
         seen = common(self.box(0), (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
-        return farthest(self.motion, seen) if seen[0] < seen[2] and seen[1] < seen[3] else 0.0
+        return (
+            farthest(self.motion.affine, seen) if seen[0] < seen[2] and seen[1] < seen[3] else 0.0
+        )
 
-    def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return where places of a frame move to in the other one."""
-        if frame == 0:
-            if self.elastic is not None:
-                dx, dy = self.elastic(x, y)
-                x, y = x + dx, y + dy
-            return apply(self.motion, x, y)
-        x, y = apply(self._inverse, x, y)
-        return (x, y) if self.elastic is None else self.elastic.undo(x, y)
+    def follow(self, frame: int, other: int, x: Floats, y: Floats) -> tuple[Floats, Floats, bool]:
+        """Return where places of one frame are in another, and that the layer faces the camera."""
+        if frame:
+            x, y = apply(self._back(frame), x, y)
+        here, there = self._bending(frame), self._bending(other)
+        if here is not None:
+            dx, dy = here(x, y)
+            x, y = x + dx, y + dy
+        if there is not None:
+            x, y = there.undo(x, y)
+        return (*(apply(self.motion.at(other), x, y) if other else (x, y)), True)

@@ -18,6 +18,7 @@ from hamflow.datasets.synthetic.geometry import (
     compose,
     farthest,
     partway,
+    power,
 )
 
 _SMALL = (0.5, 6.0)  # pixels: range of the displacements in a scene with only small motion
@@ -42,10 +43,15 @@ def _vector(rng: np.random.Generator, length: float) -> NDArray[np.float64]:
 
 
 class Motion(NamedTuple):
-    """How a layer moves: it is bent, then mapped to the second frame."""
+    """How a layer moves: it is bent, then mapped to the second frame, and so on."""
 
     affine: Affine
     elastic: Elastic | None
+    later: tuple[Affine, ...] = ()  # maps to the third frame and so on, if not by repetition
+
+    def at(self, frame: int) -> Affine:
+        """Return the map from the first frame, after the bending, to another one."""
+        return self.later[frame - 2] if self.later and frame > 1 else power(self.affine, frame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +163,7 @@ class Mover:
 
 def _capped(motion: Motion, box: Box, config: SyntheticConfig) -> Motion:
     """Scale a motion down until no pixel in a box moves too far."""
-    affine, elastic = motion
+    affine, elastic, _ = motion
     length = farthest(affine, box)
     if elastic is not None:
         length += elastic.reach * max(1.0, float(np.linalg.norm(affine[:, :2], 2)))

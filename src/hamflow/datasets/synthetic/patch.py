@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
+from hamflow import _native
 from hamflow.datasets.synthetic.geometry import Box, Floats, common
-from hamflow.datasets.synthetic.layer import Texels
+from hamflow.datasets.synthetic.layer import HALF, Lanes, Texels
 
 Matrix = NDArray[np.float64]
-_NEAR = 0.05  # units of length in front of the camera: what is nearer is not seen
+NEAR = 0.05  # units of length in front of the camera: what is nearer is not seen
 _LEVELS = 6
-_FACTORS = np.ldexp(np.float32(1), -np.arange(_LEVELS)).astype(np.float32)
-_NOTHING: Box = (1.0, 1.0, 0.0, 0.0)
-_EVERYTHING: Box = (-1e9, -1e9, 1e9, 1e9)
+NOTHING: Box = (1.0, 1.0, 0.0, 0.0)
+EVERYTHING: Box = (-1e9, -1e9, 1e9, 1e9)
 
 
 def rotation(vector: NDArray[np.float64]) -> Matrix:
@@ -87,6 +88,13 @@ class View:
         return np.array([[self.focal, 0, x], [0, self.focal, y], [0, 0, 1.0]])
 
 
+class Samples(NamedTuple):
+    """Pixels of a frame and the texels that they show (for a mesh: places of its grid)."""
+
+    pixels: NDArray[np.float64]  # (2, N)
+    texels: NDArray[np.float64]  # (3, N), the third row is 1
+
+
 @dataclass(frozen=True, eq=False)
 class Patch:
     """A textured part of a plane, with an outline, that moves rigidly.
@@ -147,21 +155,21 @@ class Patch:
             self._poses[time] = forth, np.asarray(np.linalg.inv(forth), np.float64), seen
         return self._poses[time]
 
-    def hidden(self, frame: int) -> bool:
-        """Say whether the camera is behind it, so that nothing of it is seen in a frame."""
-        return not self._pose(float(frame))[2]
+    def moving(self, view: View, factor: float) -> Patch:
+        """Return the patch before another camera, `factor` times as fast."""
+        return replace(self, view=view, motion=self.motion.scaled(factor))
 
     def box(self, frame: int, time: float = 0.0) -> Box:
         """Return where in a frame the patch may be seen."""
         forth, _, seen = self._pose(frame + time)
         if not seen:
-            return _NOTHING
+            return NOTHING
         width, height = self.size
         corners = forth @ np.array([[0, width, 0, width], [0, 0, height, height], [1, 1, 1, 1.0]])
-        if (corners[2] < _NEAR).all():
-            return _NOTHING
-        if (corners[2] < _NEAR).any():
-            return _EVERYTHING
+        if (corners[2] < NEAR).all():
+            return NOTHING
+        if (corners[2] < NEAR).any():
+            return EVERYTHING
         x, y = corners[:2] / corners[2]
         return float(x.min()), float(y.min()), float(x.max()), float(y.max())
 
@@ -170,19 +178,15 @@ class Patch:
     ) -> tuple[Floats, Floats]:
         """Return which texels some places of a frame show; parameters as for `Layer`."""
         _, back, seen = self._pose(frame + time)
-        m = back.astype(np.float32)
-        inverse_depth = m[2, 0] * x + (m[2, 1] * y + m[2, 2])
-        front = inverse_depth > 0 if seen else np.zeros(inverse_depth.shape, np.bool_)
-        scale = 1 / np.where(front, inverse_depth, np.float32(1))
-        column = (m[0, 0] * x + (m[0, 1] * y + m[0, 2])) * scale
-        row = (m[1, 0] * x + (m[1, 1] * y + m[1, 2])) * scale
-        # How many texels a pixel is wide and high decides which copy it is looked up in.
-        across = np.square(m[0, 0] - column * m[2, 0]) + np.square(m[1, 0] - row * m[2, 0])
-        down = np.square(m[0, 1] - column * m[2, 1]) + np.square(m[1, 1] - row * m[2, 1])
-        texels = np.maximum(across, down) * np.square(scale)
-        level = np.frexp(texels)[1] >> 1  # half the logarithm
-        np.clip(level, 0, self._levels - 1, out=level)
-        return self._in_atlas(column, row, level, front)
+        matrix = back.astype(np.float32) if seen else np.zeros((3, 3), np.float32)
+        at_x, at_y = np.empty_like(x), np.empty_like(y)
+        places, nowhere = _places(self.size), _nowhere(self.size)
+        _native.plane_texels(matrix, places, nowhere, self.solid, x, y, at_x, at_y)
+        return at_x, at_y
+
+    def look(self, frame: int, x: Floats, y: Floats, time: float = 0.0) -> Lanes:
+        """Return color and coverage at places of a frame; parameters as for `Layer`."""
+        return self.texels.look_up(*self.coordinates(frame, x, y, time))
 
     def depths(self, frame: int, x: Floats, y: Floats) -> Floats:
         """Return the depth from 0 to 1, by the logarithm of the distance, at some places."""
@@ -193,25 +197,29 @@ class Patch:
         depth: Floats = np.clip(np.log(distance) * np.float32(1 / np.log(far / near)), 0, 1)
         return depth
 
-    def follow(self, frame: int, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return where places of one frame are in the other."""
-        here, there = self._pose(float(frame)), self._pose(float(1 - frame))
+    def covers(self, frame: int, x: Floats, y: Floats) -> NDArray[np.bool_]:
+        """Return where the patch covers more than half of a place."""
+        return self.look(frame, x, y)[:, 3] > HALF
+
+    def follow(self, frame: int, other: int, x: Floats, y: Floats) -> tuple[Floats, Floats, bool]:
+        """Return where places of one frame are in another, and whether they face the camera."""
+        here, there = self._pose(float(frame)), self._pose(float(other))
         if np.array_equal(here[0], there[0]):
-            return x, y  # at rest, exactly
+            return x, y, there[2]  # at rest, exactly
         map_ = there[0] @ here[1]
         m = map_ / np.abs(map_).max()
         at_x, at_y = x.astype(np.float64), y.astype(np.float64)
         bottom = m[2, 0] * at_x + m[2, 1] * at_y + m[2, 2]
         moved_x = (m[0, 0] * at_x + m[0, 1] * at_y + m[0, 2]) / bottom
         moved_y = (m[1, 0] * at_x + m[1, 1] * at_y + m[1, 2]) / bottom
-        return moved_x.astype(np.float32), moved_y.astype(np.float32)
+        return moved_x.astype(np.float32), moved_y.astype(np.float32), there[2]
 
     def softened(self, sigma: float) -> Patch:
         """Return the patch out of focus, by a standard deviation in pixels at its middle."""
         width, height = self.size
         picture = self.texels.picture().crop((0, 0, width, height))
         middle = self._pose(0.0)[0] @ np.array([width / 2, height / 2, 1])
-        density = max(middle[2], _NEAR) / self.view.focal / float(np.linalg.norm(self.plane[:, 0]))
+        density = max(middle[2], NEAR) / self.view.focal / float(np.linalg.norm(self.plane[:, 0]))
         blurred = picture.filter(ImageFilter.GaussianBlur(float(sigma * density)))
         return replace(self, texels=_atlas(blurred, self.solid))
 
@@ -220,46 +228,32 @@ class Patch:
 
     def displacement(self, shape: tuple[int, int]) -> float:
         """Return how far a pixel of the first frame that shows the patch moves at most."""
-        left, top, right, bottom = common(self.box(0), (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
+        return self.farthest(self.samples(shape))
+
+    def samples(self, shape: tuple[int, int], frame: int = 0) -> Samples:
+        """Return some pixels of a frame of a given shape that show the patch."""
+        seen = self.box(frame)
+        left, top, right, bottom = common(seen, (0.0, 0.0, shape[1] - 1.0, shape[0] - 1.0))
         if left > right or top > bottom:
-            return 0.0
+            return Samples(np.zeros((2, 0)), np.zeros((3, 0)))
         x, y = np.meshgrid(np.linspace(left, right, 17), np.linspace(top, bottom, 17))
-        back = self._pose(0.0)[1]
         pixels = np.stack([x.ravel(), y.ravel(), np.ones(x.size)])
-        column, row, inverse_depth = back @ pixels
+        column, row, inverse_depth = self._pose(float(frame))[1] @ pixels
         front = inverse_depth > 0
         column, row = column / inverse_depth, row / inverse_depth
         columns, rows = self.size
         mine = front & (column >= -1) & (column <= columns) & (row >= -1) & (row <= rows)
-        if not mine.any():
+        texels = np.stack([column[mine], row[mine], np.ones(mine.sum())])
+        return Samples(pixels[:2, mine], texels)
+
+    def farthest(self, samples: Samples, frame: int = 1) -> float:
+        """Return how far samples are at most from where they are in a frame."""
+        if not samples.pixels.size:
             return 0.0
-        there = self._pose(1.0)[0] @ np.stack([column[mine], row[mine], np.ones(mine.sum())])
-        if (there[2] < _NEAR).any():
+        there = self._pose(float(frame))[0] @ samples.texels
+        if (there[2] < NEAR).any():
             return np.inf
-        return float(np.linalg.norm(there[:2] / there[2] - pixels[:2, mine], axis=0).max())
-
-    @property
-    def _levels(self) -> int:
-        return _level_count(self.size)
-
-    def _in_atlas(
-        self, column: Floats, row: Floats, level: NDArray[np.int32], front: NDArray[np.bool_]
-    ) -> tuple[Floats, Floats]:
-        places = _places(self.size)
-        left, top, right, bottom = (places[:, k].take(level) for k in range(4))
-        factor = _FACTORS.take(level)
-        # The center of a texel of a copy is that of several of the texture.
-        x = (column + np.float32(0.5)) * factor - np.float32(0.5)
-        y = (row + np.float32(0.5)) * factor - np.float32(0.5)
-        width, height = right - left, bottom - top
-        at_x = np.minimum(np.maximum(x, 0), width) + left
-        at_y = np.minimum(np.maximum(y, 0), height) + top
-        if not self.solid:
-            half = np.float32(0.5)
-            inside = front & (x > -half) & (x < width + half) & (y > -half) & (y < height + half)
-            nowhere_x, nowhere_y = _nowhere(self.size)
-            at_x, at_y = np.where(inside, at_x, nowhere_x), np.where(inside, at_y, nowhere_y)
-        return at_x.astype(np.float32, copy=False), at_y.astype(np.float32, copy=False)
+        return float(np.linalg.norm(there[:2] / there[2] - samples.pixels, axis=0).max())
 
 
 def _level_count(size: tuple[int, int]) -> int:
@@ -278,35 +272,35 @@ def _places(size: tuple[int, int]) -> Floats:
     return np.array(places, np.float32)
 
 
-def _nowhere(size: tuple[int, int]) -> tuple[np.float32, np.float32]:
+def _nowhere(size: tuple[int, int]) -> tuple[int, int]:
     """Return a place of the atlas where nothing is covered: below the smaller copies."""
     places = _places(size)
-    return np.float32(size[0]), np.float32(places[1:, 3].max(initial=-1.0) + 1)
+    return size[0], int(places[1:, 3].max(initial=-1.0)) + 1
 
 
 def _atlas(picture: Image.Image, solid: bool) -> Texels:
     places = _places(picture.size).astype(int)
-    left, top = (int(place) for place in _nowhere(picture.size))
-    shape = (max(picture.height, top + 2), max(int(places[:, 2].max()) + 1, left + 2), 4)
-    lanes = np.zeros(shape, np.uint16)
-    copy = np.asarray(picture).astype(np.uint16)
+    left, top = _nowhere(picture.size)
+    shape = (max(picture.height, top + 2), max(int(places[:, 2].max()) + 1, left + 2))
+    words = np.zeros(shape, np.uint64)
+    lanes = np.asarray(picture).astype(np.uint16)
+    if not solid:
+        # So that the edge is smooth; the smaller copies inherit it.
+        lanes[[0, -1], :, 3], lanes[:, [0, -1], 3] = 0, 0
+    copy = lanes.view(np.uint64)[:, :, 0]
     for level, (left, top, right, bottom) in enumerate(places.tolist()):
         if level:
             copy = _halved(copy, bottom - top + 1, right - left + 1)
-        elif not solid:
-            # So that the edge is smooth; the smaller copies inherit it.
-            copy[[0, -1], :, 3], copy[:, [0, -1], 3] = 0, 0
-        lanes[top : bottom + 1, left : right + 1] = copy
-    return Texels(lanes.view(np.uint64).ravel(), shape[1], shape[0])
+        words[top : bottom + 1, left : right + 1] = copy
+    return Texels(words)
 
 
-def _halved(lanes: NDArray[np.uint16], height: int, width: int) -> NDArray[np.uint16]:
+def _halved(words: NDArray[np.uint64], height: int, width: int) -> NDArray[np.uint64]:
     """Return the means of 2×2 texels."""
-    even = lanes[: 2 * height, : 2 * width]
-    if even.shape[:2] != (2 * height, 2 * width):  # too small to be halved
-        down = np.arange(height) * lanes.shape[0] // height
-        across = np.arange(width) * lanes.shape[1] // width
-        return np.ascontiguousarray(lanes[down][:, across])
-    rows = even[::2] + even[1::2]
-    means: NDArray[np.uint16] = (rows[:, ::2] + rows[:, 1::2] + np.uint16(2)) >> np.uint16(2)
+    if words.shape[0] < 2 * height or words.shape[1] < 2 * width:  # too small to be halved
+        down = np.arange(height) * words.shape[0] // height
+        across = np.arange(width) * words.shape[1] // width
+        return np.ascontiguousarray(words[down][:, across])
+    means = np.empty((height, width), np.uint64)
+    _native.halve(words, means)
     return means

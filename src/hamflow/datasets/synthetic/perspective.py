@@ -7,12 +7,18 @@ pass through each other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
+from hamflow.datasets.synthetic import curved
 from hamflow.datasets.synthetic.config import SyntheticConfig
+from hamflow.datasets.synthetic.layer import Texels
+from hamflow.datasets.synthetic.mesh import Mesh, Sway
 from hamflow.datasets.synthetic.motion import log_uniform
 from hamflow.datasets.synthetic.patch import Matrix, Patch, Rigid, View, rotation
 from hamflow.datasets.synthetic.shapes import Shape, draw_shape
@@ -28,17 +34,18 @@ _STILL = Rigid(np.zeros(3), np.zeros(3), np.zeros(3))
 
 
 def set_perspective(
-    rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet
-) -> list[Patch]:
-    """Draw the patches of a scene in space, from back to front."""
-    return _Space(rng, config, textures).patches()
+    rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet, frames: int = 2
+) -> list[Patch | Mesh]:
+    """Draw the surfaces of a scene in space, from back to front."""
+    return _Space(rng, config, textures, frames).surfaces()
 
 
 class _Space:
     def __init__(
-        self, rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet
+        self, rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet, frames: int
     ) -> None:
         self._rng = rng
+        self._frames = frames
         self._config = config
         self._wardrobe = Wardrobe(rng, config, textures)
         side = max(config.height, config.width)
@@ -51,21 +58,25 @@ class _Space:
         self._range = (self._nearest, self._farthest)
         self._view = View(self._focal, self._center, self._range, _STILL)
 
-    def patches(self) -> list[Patch]:
+    def surfaces(self) -> list[Patch | Mesh]:
         rng = self._rng
         camera = self._camera()
-        things: list[tuple[float, list[Patch]]] = []
+        things: list[tuple[float, Sequence[Patch | Mesh]]] = []
         for _ in range(int(rng.integers(0, 4))):
             things.append(self._wall())
         for _ in range(int(rng.integers(0, 6))):
-            things.append(self._body())
+            things.append(self._curved() if self._bent() else self._body())
         for _ in range(int(rng.integers(1, 7))):
-            things.append(self._flat())
+            things.append(self._cloth() if self._bent() else self._flat())
         things.sort(key=lambda thing: -thing[0])
-        ordered = [*self._ground(), *(patch for _, thing in things for patch in thing)]
+        ordered = [*self._ground(), *(surface for _, thing in things for surface in thing)]
         return self._moving(ordered, camera)
 
-    def _moving(self, patches: list[Patch], camera: Rigid) -> list[Patch]:
+    def _bent(self) -> bool:
+        share = self._config.curved_share
+        return share > 0 and self._rng.uniform() < share
+
+    def _moving(self, surfaces: list[Patch | Mesh], camera: Rigid) -> list[Patch | Mesh]:
         """Let the camera and the things move as far as the settings say."""
         config, rng = self._config, self._rng
         small = rng.uniform() < config.small_share
@@ -75,11 +86,15 @@ class _Space:
         if small:
             reach = min(reach, log_uniform(rng, 0.5, 6.0))
         shape, factor = (config.height, config.width), 1.0
-        moved = [replace(p, motion=_STILL) for p in patches]
+        moved = [p.moving(self._view, 0.0) for p in surfaces]
+        samples = [p.samples(shape) for p in surfaces]
         for _ in range(12):
             view = replace(self._view, motion=camera.scaled(factor))
-            tried = [replace(p, view=view, motion=p.motion.scaled(factor)) for p in patches]
-            farthest = max(p.displacement(shape) for p in tried)
+            tried = [p.moving(view, factor) for p in surfaces]
+            farthest = max(p.farthest(s) for p, s in zip(tried, samples, strict=True))
+            for frame in range(1, self._frames - 1):
+                later = (p.farthest(p.samples(shape, frame), frame + 1) for p in tried)
+                farthest = max(farthest, *later)
             if farthest <= reach:
                 moved = tried
             if 0.8 * reach <= farthest <= reach:
@@ -216,6 +231,56 @@ class _Space:
         patch = self._patch(corner, across, down, ahead, motion=motion, shape=shape)
         return float(np.linalg.norm(middle)), [patch]
 
+    def _curved(self) -> tuple[float, list[Mesh]]:
+        """Return a tube, a ball or something like a vase, or hills."""
+        rng = self._rng
+        if rng.uniform() < 0.25:
+            return self._hills()
+        ahead = self._nearest * log_uniform(rng, 1.0, 5)
+        size = log_uniform(rng, 0.1, 0.5) * ahead * self._config.height / self._focal
+        middle = self._place(ahead)
+        upright = rng.uniform() < 0.5
+        grid = curved.turned_body(rng, size)
+        if upright:
+            middle[1] = 1 - grid[..., 1].max()
+        tilt = np.eye(3) if upright else rotation(rng.normal(0, 1.0, 3))
+        motion = _STILL
+        if rng.uniform() > self._config.still_share:
+            # It rolls, and may tumble.
+            turn = rng.normal(0, 0.3) * (tilt @ _DOWN) + (not upright) * rng.normal(0, 0.06, 3)
+            shift = rng.normal(0, 0.08, 3) * ahead * ([1, 0, 1] if upright else [1, 1, 1])
+            motion = Rigid(turn, shift, middle)
+        # The seam of the texture is behind.
+        seam = rotation(np.array([0, np.arctan2(middle[0], middle[2]), 0]))
+        points = grid @ (tilt @ seam if upright else tilt).T + middle
+        return float(np.linalg.norm(middle)), [self._mesh(points, ahead, motion)]
+
+    def _hills(self) -> tuple[float, list[Mesh]]:
+        rng = self._rng
+        start = self._nearest * log_uniform(rng, 0.9, 2.5)
+        width, length = log_uniform(rng, 1.5, 6), log_uniform(rng, 2, 8)
+        middle = np.array([rng.normal(0, 1.5), 1.0, start + length / 2])
+        points = curved.hills(rng, width, length) + middle
+        mask = Image.fromarray(curved.soft_disc(256))
+        return float(np.linalg.norm(middle)), [self._mesh(points, middle[2], _STILL, mask)]
+
+    def _cloth(self) -> tuple[float, list[Mesh]]:
+        """Return a sheet that waves and flies."""
+        rng = self._rng
+        ahead = self._nearest * log_uniform(rng, 0.9, 6)
+        middle = self._place(ahead)
+        size = log_uniform(rng, 0.15, 0.6) * ahead * self._config.height / self._focal
+        tilt = rotation(np.array([rng.normal(0, 0.5), rng.normal(0, 0.6), rng.normal(0, 0.6)]))
+        grid, sway = curved.sheet(rng, size, tilt)
+        shift = rng.normal(0, 0.08, 3) * ahead
+        motion = Rigid(rng.normal(0, 0.08, 3), shift, middle)
+        mask = None
+        if rng.uniform() < 0.4:
+            shape = draw_shape(rng, size * self._focal / ahead / 2, thin=False)
+            mask = shape.coverage(shape.box, (256, 256))
+        mesh = self._mesh(grid @ tilt.T + middle, ahead, motion, mask, sway)
+        return float(np.linalg.norm(middle)), [mesh]
+
     # --- how it is made ---------------------------------------------------------------------------
 
     def _place(self, ahead: float) -> Vector:
@@ -247,14 +312,52 @@ class _Space:
         # The outermost texels are not covered; they lie around the parallelogram.
         right, below = across / (size[0] - 2), down / (size[1] - 2)
         plane = np.column_stack([right, below, corner - 0.5 * (right + below)])
-        span = np.log(self._farthest / self._nearest)
-        depth = float(np.clip(np.log(max(ahead, self._nearest) / self._nearest) / span, 0, 1))
         return Patch.of(
             picture,
             plane=plane,
             motion=motion,
             view=self._view,
-            depth=1.0 if solid else depth,
+            depth=1.0 if solid else self._depth(ahead),
             solid=solid,
             one_sided=one_sided,
         )
+
+    def _mesh(
+        self,
+        points: NDArray[np.float64],
+        ahead: float,
+        motion: Rigid,
+        mask: Image.Image | None = None,
+        sway: Sway | None = None,
+    ) -> Mesh:
+        """Return a curved surface with a texture as fine as its usual view needs it, lit."""
+        density = _OVERSAMPLING * self._focal / max(ahead, self._nearest)
+        size = [
+            int(np.clip(np.ceil(length * density), 16, _MOST_TEXELS))
+            for length in curved.extent(points)
+        ]
+        texels = (size[0], size[1])
+        if mask is not None:
+            mask = mask.resize(texels, Image.Resampling.BILINEAR)
+        pixels = (size[0] / _OVERSAMPLING, size[1] / _OVERSAMPLING)
+        picture = self._wardrobe.dress(pixels, texels, mask)
+        form = points if sway is None else points + sway.at(0.0, *points.shape[:2])
+        light = curved.light(form, self._sun)
+        return Mesh(
+            Texels.of(curved.lit(picture, light)),
+            points,
+            motion,
+            self._view,
+            self._depth(ahead),
+            sway,
+        )
+
+    @cached_property
+    def _sun(self) -> Vector:
+        """Where the light comes from."""
+        side, back = self._rng.normal(0, 0.8, 2)
+        return np.array([side, -1.0, -abs(back)])
+
+    def _depth(self, ahead: float) -> float:
+        span = np.log(self._farthest / self._nearest)
+        return float(np.clip(np.log(max(ahead, self._nearest) / self._nearest) / span, 0, 1))

@@ -6,6 +6,7 @@ import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -75,9 +76,7 @@ def render_scene(
     >>> scene.image0.shape, scene.flow.shape
     ((48, 64, 3), (48, 64, 2))
     """
-    stage = _Stage(config, seed, textures)
-    images = stage.clean() if config.clean else stage.filmed()
-    return SyntheticScene(*images, *stage.truth())
+    return render_sequence(config, seed, textures, frames=2)[0]
 
 
 def render_both(
@@ -85,57 +84,102 @@ def render_both(
 ) -> tuple[SyntheticScene, SyntheticScene]:
     """Render a scene twice: without and with effects; see `render_scene`."""
     stage = _Stage(config, seed, textures)
-    known = stage.truth()
-    return SyntheticScene(*stage.clean(), *known), SyntheticScene(*stage.filmed(), *known)
+    known = stage.truths()
+    return _pairs(stage.clean(), known)[0], _pairs(stage.filmed(), known)[0]
 
 
-_Images = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+def render_sequence(
+    config: SyntheticConfig, seed: int | Sequence[int], textures: TextureSet, frames: int = 3
+) -> list[SyntheticScene]:
+    """Render several frames of a random scene, in which all motions go on.
+
+    Parameters
+    ----------
+    config, seed, textures
+        As for `render_scene`.
+    frames : int
+        How many frames, at least 2.
+
+    Returns
+    -------
+    pairs : list of SyntheticScene
+        Each two consecutive frames: `image1` of one pair is `image0` of the next. In scenes in
+        space, the limit of the motion holds for all pairs, in others for the first one. Other
+        numbers of frames give other scenes.
+
+    Examples
+    --------
+    >>> from hamflow.datasets.synthetic import SyntheticConfig, load_textures, render_sequence
+    >>> pairs = render_sequence(SyntheticConfig(height=48, width=64), 0, load_textures(), frames=3)
+    >>> len(pairs), bool((pairs[0].image1 == pairs[1].image0).all())
+    (2, True)
+    """
+    if frames < 2:
+        raise InputError(f"frames must be at least 2, but is {frames}.")
+    stage = _Stage(config, seed, textures, frames)
+    return _pairs(stage.clean() if config.clean else stage.filmed(), stage.truths())
+
+
+_Image = NDArray[np.uint8]
 _Truth = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32], NDArray[np.bool_]]
 
 
 def render_layers(canvas: Canvas, layers: Sequence[Surface]) -> SyntheticScene:
     """Render layers, from back to front, without effects."""
-    return SyntheticScene(*_clean(canvas, layers), *_truth(canvas, layers))
+    return _pairs(_clean(canvas, layers, 2), [_truth(canvas, layers, 0)])[0]
 
 
-def _clean(canvas: Canvas, layers: Sequence[Surface]) -> _Images:
-    first, second = (to_picture(composite(canvas, layers, frame)) for frame in range(2))
-    return np.array(first), np.array(second)
+def _pairs(images: Sequence[_Image], truths: Sequence[_Truth]) -> list[SyntheticScene]:
+    return [
+        SyntheticScene(first, second, *known)
+        for (first, second), known in zip(pairwise(images), truths, strict=True)
+    ]
 
 
-def _truth(canvas: Canvas, layers: Sequence[Surface]) -> _Truth:
-    return (*truth(canvas, layers, 0), *truth(canvas, layers, 1))
+def _clean(canvas: Canvas, layers: Sequence[Surface], frames: int) -> list[_Image]:
+    return [np.array(to_picture(composite(canvas, layers, frame))) for frame in range(frames)]
+
+
+def _truth(canvas: Canvas, layers: Sequence[Surface], first: int) -> _Truth:
+    """Return flow and occlusions between two consecutive frames."""
+    second = first + 1
+    return (*truth(canvas, layers, first, second), *truth(canvas, layers, second, first))
 
 
 class _Stage:
     """A scene before it is rendered."""
 
     def __init__(
-        self, config: SyntheticConfig, seed: int | Sequence[int], textures: TextureSet
+        self,
+        config: SyntheticConfig,
+        seed: int | Sequence[int],
+        textures: TextureSet,
+        frames: int = 2,
     ) -> None:
         self._entropy = _entropy(seed)
         self._config = config
+        self._frames = frames
         self._canvas = Canvas(config.height, config.width)
         in_space = self._rng(_KIND).uniform() < config.perspective_share
         self._layers: Sequence[Surface] = (set_perspective if in_space else set_stage)(
-            self._rng(_GEOMETRY), config, textures
+            self._rng(_GEOMETRY), config, textures, frames
         )
 
     def _rng(self, purpose: int) -> np.random.Generator:
         return np.random.default_rng([*self._entropy, purpose])
 
-    def truth(self) -> _Truth:
-        return _truth(self._canvas, self._layers)
+    def truths(self) -> list[_Truth]:
+        """Return flow and occlusions between each two consecutive frames."""
+        return [_truth(self._canvas, self._layers, k) for k in range(self._frames - 1)]
 
-    def clean(self) -> _Images:
-        return _clean(self._canvas, self._layers)
+    def clean(self) -> list[_Image]:
+        return _clean(self._canvas, self._layers, self._frames)
 
-    def filmed(self) -> _Images:
-        effects = draw_effects(self._rng(_EFFECTS), self._config, self._layers)
+    def filmed(self) -> list[_Image]:
+        effects = draw_effects(self._rng(_EFFECTS), self._config, self._layers, self._frames)
         dressed = effects.dress(self._layers)
         noise = self._rng(_NOISE)
-        first, second = (film(noise, self._canvas, dressed, effects, frame) for frame in range(2))
-        return first, second
+        return [film(noise, self._canvas, dressed, effects, k) for k in range(self._frames)]
 
 
 def _entropy(seed: int | Sequence[int]) -> list[int]:

@@ -80,6 +80,14 @@ def draw_shape(rng: np.random.Generator, radius: float, thin: bool) -> Shape:
     return kinds[int(rng.integers(len(kinds)))](rng, radius)
 
 
+def limb(length: float, start: float, end: float) -> Shape:
+    """Return a limb along the x-axis, round at both joints, where it has these radii."""
+    arc = np.linspace(-np.pi / 2, np.pi / 2, 25)
+    first, last = _polar(arc + np.pi, np.full(25, start)), _polar(arc, np.full(25, end))
+    last[:, 0] += length
+    return Shape([Part(np.vstack([first, last]))])
+
+
 def ground(rng: np.random.Generator, reach: float, edge: float) -> Shape:
     """Return everything below a rugged line: a hill, a wall, a table in the foreground.
 

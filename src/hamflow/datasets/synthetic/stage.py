@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
+from hamflow.datasets.synthetic.chain import draw_chain
 from hamflow.datasets.synthetic.config import SyntheticConfig, longest_blur
 from hamflow.datasets.synthetic.geometry import (
     Affine,
@@ -37,17 +38,18 @@ LEAST = 4.0  # pixels: narrower pieces of a layer are left out
 
 
 def set_stage(
-    rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet
+    rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet, frames: int = 2
 ) -> list[Layer]:
-    """Draw the layers of a scene, from back to front."""
-    return _Stage(rng, config, textures).layers()
+    """Draw the layers of a scene, from back to front, large enough for some frames."""
+    return _Stage(rng, config, textures, frames).layers()
 
 
 class _Stage:
     def __init__(
-        self, rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet
+        self, rng: np.random.Generator, config: SyntheticConfig, textures: TextureSet, frames: int
     ) -> None:
         self._rng = rng
+        self._frames = frames
         self._config = config
         self._mover = Mover(rng, config)
         self._wardrobe = Wardrobe(rng, config, textures)
@@ -62,7 +64,11 @@ class _Stage:
         near, far = rng.uniform(0.8, 1.8), rng.uniform(0.2, 0.8)
         layers = [self._background(far)]
         for depth in np.sort(rng.uniform(0.05, 0.9, count))[::-1].tolist():
-            layer = self._thing(depth, near + (far - near) * depth)
+            parallax = near + (far - near) * depth
+            if config.articulated_share and rng.uniform() < config.articulated_share:
+                layers += self._limbs(depth, parallax)
+                continue
+            layer = self._thing(depth, parallax)
             if layer is not None:
                 layers.append(layer)
         return layers
@@ -83,10 +89,29 @@ class _Stage:
         if seen[2] - seen[0] < 1 or seen[3] - seen[1] < 1:
             return None
         motion = self._mover.draw(seen, center, parallax, still_share=config.still_share)
+        return self._piece(shape, to_local, motion, depth)
+
+    def _piece(self, shape: Shape, to_local: Affine, motion: Motion, depth: float) -> Layer | None:
+        """Return a layer with an outline, or None if hardly anything of it is in the frames."""
         domain = common(self._shown(to_local, motion), grown(shape.box, MARGIN))
         if domain[2] - domain[0] < LEAST or domain[3] - domain[1] < LEAST:
             return None
         return self._make(shape, domain, to_local, motion, depth=depth)
+
+    def _limbs(self, depth: float, parallax: float) -> list[Layer]:
+        """Return the layers of an arm, a leg or a tail: a chain whose joints turn."""
+        rng, config = self._rng, self._config
+        root = (rng.uniform(0.05, 0.95) * config.width, rng.uniform(0.05, 0.95) * config.height)
+        chain = draw_chain(rng, root, log_uniform(rng, 0.06 * self._side + 4, 0.22 * self._side))
+        around = common(grown((*root, *root), chain.lengths[0]), self._frame)
+        base = self._mover.draw(around, root, parallax, still_share=config.still_share).affine
+        boxes = [common(box, self._frame) for box in chain.boxes()]
+        layers = []
+        for limb, motion in enumerate(chain.motions(base, boxes, config, self._frames)):
+            to_local = plane_at(chain.joints[limb], chain.angles[limb])
+            layer = self._piece(chain.shape(limb), to_local, motion, depth)
+            layers += [] if layer is None else [layer]
+        return layers
 
     def _shape(self) -> tuple[Shape, float]:
         """Draw an outline and its rotation."""
@@ -104,7 +129,8 @@ class _Stage:
     def _shown(self, to_local: Affine, motion: Motion) -> Box:
         # While the shutter is open, more comes into view.
         blur = self._config.shutter * farthest(motion.affine, self._frame)
-        return shown(self._frame, to_local, motion, 0.5 * min(blur, longest_blur(self._config)))
+        margin = 0.5 * min(blur, longest_blur(self._config))
+        return shown(self._frame, to_local, motion, margin, self._frames)
 
     def _make(
         self, shape: Shape | None, domain: Box, to_local: Affine, motion: Motion, *, depth: float
@@ -112,12 +138,15 @@ class _Stage:
         return make_layer(shape, domain, to_local, motion, depth=depth, dress=self._wardrobe.dress)
 
 
-def shown(frame: Box, to_local: Affine, motion: Motion, margin: float = 0.0) -> Box:
+def shown(
+    frame: Box, to_local: Affine, motion: Motion, margin: float = 0.0, frames: int = 2
+) -> Box:
     """Return the part of a layer's plane that one of the frames can show."""
-    first = bounds(to_local, frame)
-    second = bounds(compose(to_local, invert(motion.affine)), frame)
+    seen = bounds(to_local, frame)
+    for number in range(1, frames):
+        seen = united(seen, bounds(compose(to_local, invert(motion.at(number))), frame))
     bent = motion.elastic.reach if motion.elastic else 0.0
-    return grown(united(first, second), MARGIN + margin + bent)
+    return grown(seen, MARGIN + margin + bent)
 
 
 def make_layer(
@@ -147,7 +176,7 @@ def make_layer(
     # The center of the first texel is half a texel inside the box.
     to_texels = np.array([[d, 0.0, -d * left - 0.5], [0.0, d, -d * top - 0.5]])
     place = compose(to_texels, to_local)
-    return Layer(texels, place, *motion, depth=depth, solid=shape is None)
+    return Layer(texels, place, motion, depth=depth, solid=shape is None)
 
 
 def plane_at(center: tuple[float, float], angle: float) -> Affine:
