@@ -137,6 +137,18 @@ void fuse_labels(In<float, 2> right, In<float, 2> down, In<double, 1> rho,
     without_gil([&] { fuse(fusion, lines); });
 }
 
+template <class T>
+void label_margins(In<T, 3> slack, In<std::int16_t, 2> labels, Out<float, 2> out) {
+    const int h = side(slack.shape(0)), w = side(slack.shape(1));
+    const std::size_t d = slack.shape(2);
+    if (d < 1 || d > max_labels) throw nb::value_error("slack: 1 to 4096 labels");
+    expect_label_field("labels", labels, h, w, static_cast<int>(d));
+    expect_shape(out, "out", {slack.shape(0), slack.shape(1)});
+    without_gil([&] {
+        hamflow::label_margins(h, w, static_cast<int>(d), slack.data(), labels.data(), out.data());
+    });
+}
+
 }  // namespace
 
 void define_crf(nb::module_& m) {
@@ -159,6 +171,12 @@ void define_crf(nb::module_& m) {
           nb::arg("cost"), nb::arg("right"), nb::arg("down"), nb::arg("reach"),
           nb::arg("blocks"), nb::arg("v"), out("u"),
           nb::arg("unary").noconvert().none() = nb::none());
+    const auto margins = [&](auto function) {
+        m.def("label_margins", function, nb::arg("slack").noconvert(), nb::arg("labels"),
+              out("out"));
+    };
+    margins(label_margins<std::int16_t>);
+    margins(label_margins<float>);
     m.def("fuse", fuse_labels, nb::arg("right"), nb::arg("down"), nb::arg("rho"),
           nb::arg("blocks"), out("u"), out("v"), out("data"), nb::arg("other_u"),
           nb::arg("other_v"), nb::arg("other_data"));

@@ -1,6 +1,7 @@
 // What a labeling costs: the data term, pixel by pixel.
 #include "labeling.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "threads.hpp"
@@ -32,6 +33,24 @@ int popcount(std::uint64_t x) {
     return static_cast<int>((x * 0x0101010101010101u) >> 56);
 }
 
+template <class T>
+void margins(int h, int w, int d, const T* slack, const std::int16_t* labels, float* out) {
+    parallel_for(h, [&](int y) {
+        for (int x = 0; x < w; ++x) {
+            const std::size_t i = static_cast<std::size_t>(y) * w + x;
+            const T* s = slack + i * d;
+            // Checked before the call, but another thread of the caller's may write to the labels.
+            const int own = std::clamp<int>(labels[i], 0, d - 1);
+            T best = std::numeric_limits<T>::max();
+            for (int k = 0; k < own - 1; ++k) best = std::min(best, s[k]);
+            for (int k = own + 2; k < d; ++k) best = std::min(best, s[k]);
+            const bool any = own > 1 || own + 2 < d;
+            out[i] = any ? static_cast<float>(best) - static_cast<float>(s[own])
+                         : std::numeric_limits<float>::infinity();
+        }
+    });
+}
+
 }  // namespace
 
 void distances_at(const BitsPair& p, const Window& win, const std::int16_t* u,
@@ -52,6 +71,15 @@ void costs_at(const PhiPair& p, const Window& win, const std::int16_t* u, const 
             sum -= static_cast<double>(p.phi0[i * p.m + k]) * p.phi1[to * p.m + k];
         out[i] = sum;
     });
+}
+
+void label_margins(int h, int w, int d, const std::int16_t* slack, const std::int16_t* labels,
+                   float* out) {
+    margins(h, w, d, slack, labels, out);
+}
+void label_margins(int h, int w, int d, const float* slack, const std::int16_t* labels,
+                   float* out) {
+    margins(h, w, d, slack, labels, out);
 }
 
 }  // namespace hamflow

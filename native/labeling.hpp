@@ -14,4 +14,11 @@ void distances_at(const BitsPair&, const Window&, const std::int16_t* u, const s
 void costs_at(const PhiPair&, const Window&, const std::int16_t* u, const std::int16_t* v,
               double* out);
 
+// How much more the best label costs that is more than one away from the own one: d labels a pixel.
+// Infinite where there is no such label.
+void label_margins(int h, int w, int d, const std::int16_t* slack, const std::int16_t* labels,
+                   float* out);
+void label_margins(int h, int w, int d, const float* slack, const std::int16_t* labels,
+                   float* out);
+
 }  // namespace hamflow

@@ -38,8 +38,8 @@ class EstimatorConfig:
         A descriptor of cells of 4×4 pixels, whose bits stand beside those of `model` at the
         coarsest scale; an empty text for none.
     prior : float
-        How much the bits at a finer scale must say against the flow of the coarser one, from 0 (it
-        only decides the window) to 255; at pixels whose coarse match is not trusted, 0.3 of it.
+        How much the bits at a finer scale must say against the flow of the coarser one where that
+        is trusted and clearly better than others, from 0 (it only decides the window) to 255.
     scale : int
         Matching takes place in images reduced by this power of two; 0 chooses it by their size.
     matching_pixels : int

@@ -144,11 +144,16 @@ class Estimator:
         while (step := plan.next_step(matches)) is not None:
             found = search(frames, step, self.config.matcher, clock)
             with clock.stage("check", step.share + 0.25):
-                trusted = check([flow for flow, _ in found])
+                trusted = check([match.flow for match in found])
+                if step.coarse:  # only decides where to search: better fewer, but right
+                    trusted = [
+                        mask & (match.decided > 0)
+                        for mask, match in zip(trusted, found, strict=True)
+                    ]
             with clock.stage("completion", step.share + 0.26):
                 completed = [
-                    self.config.completion(frame.at(step.scale), flow, mask)
-                    for frame, (flow, _), mask in zip(frames, found, trusted, strict=False)
+                    self.config.completion(frame.at(step.scale), match.flow, mask)
+                    for frame, match, mask in zip(frames, found, trusted, strict=False)
                 ]
             matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         assert matches is not None

@@ -57,6 +57,10 @@ class Match(Protocol):
         """``(energy - bound) / |bound|``."""
 
     @property
+    def margin(self) -> Field | None:
+        """How much worse, in units of cost, another label would be, if the matcher knows."""
+
+    @property
     def history(self) -> Sequence[Any]:
         """A `hamflow.crf.CrfStep` for each iteration."""
 

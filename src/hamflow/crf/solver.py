@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow._types import Bits, Labels, Phi, Volume
+from hamflow import _native
+from hamflow._types import Bits, Field, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.backend import Backend, Plane, load_backend
 from hamflow.crf.config import CrfConfig
@@ -95,6 +96,21 @@ class CrfResult:
         """The displacements, H×W×2."""
         first = np.array([self.window.u0, self.window.v0], np.float32)
         return np.stack([self.u, self.v], axis=2).astype(np.float32) + first
+
+    @property
+    def margin(self) -> Field:
+        """How decided each pixel is, in units of cost, H×W.
+
+        How much larger the slack of the best label is that is more than one away from the chosen
+        one, for the plane in which that is less; not positive where another label is as good.
+        Infinite if the window has no such label.
+        """
+        margin = np.full(self.u.shape, np.inf, np.float32)
+        for slack, labels in ((self.slack_u, self.u), (self.slack_v, self.v)):
+            plane = np.empty(labels.shape, np.float32)
+            _native.label_margins(slack, labels, plane)
+            np.minimum(margin, plane, out=margin)
+        return margin / np.float32(self.scale)
 
 
 def solve(

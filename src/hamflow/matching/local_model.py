@@ -20,6 +20,7 @@ class LocalMatch:
     energy: None = None
     bound: None = None
     gap: None = None
+    margin: None = None
     history: tuple[Any, ...] = ()
 
 

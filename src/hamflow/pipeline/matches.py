@@ -12,6 +12,11 @@ from hamflow._types import Field, Flow, Mask
 from hamflow.stages import Match
 from hamflow.window import Window
 
+# Margins, in units of cost: the one from which on a match is clearly better than all others, and
+# the one beyond which a larger one says no more.
+_CLEAR = 2.0
+_FAR = 60.0
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -30,10 +35,38 @@ class Certificate:
 
 
 class Found(NamedTuple):
-    """What the matcher found in one direction: the flow, and what it knows about it."""
+    """What the matcher found in one direction: the flow, and what it knows about it.
+
+    Attributes
+    ----------
+    flow : (H, W, 2) array of float32
+        In whole pixels.
+    certificate : Certificate
+        Energy, bound, window and history.
+    decided : (H, W) array of float32
+        From 0, where another displacement is as good, to 1, where it would be clearly worse.
+    """
 
     flow: Flow
     certificate: Certificate
+    decided: Field
+
+    @classmethod
+    def of(cls, match: Match) -> Found:
+        """Keep what is small."""
+        if match.margin is None:
+            decided = np.ones(match.flow.shape[:2], np.float32)
+        else:
+            decided = np.clip(_mean_around(np.clip(match.margin, -_FAR, _FAR)) / _CLEAR, 0, 1)
+        return cls(match.flow, Certificate.of(match), decided)
+
+
+def _mean_around(values: Field) -> Field:
+    """Return the means over 3×3 pixels."""
+    padded = np.pad(values, 1, mode="edge")
+    rows = padded[:-2] + padded[1:-1] + padded[2:]
+    means: Field = (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) * np.float32(1 / 9)
+    return means
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +85,8 @@ class DirectedMatches:
         How far each pixel is from the nearest trusted match; see `hamflow.refinement.complete`.
     certificate : Certificate
         Energy, bound, window and history.
+    decided : (H, W) array of float32
+        From 0, where another displacement is as good, to 1, where it would be clearly worse.
     """
 
     flow: Flow
@@ -59,6 +94,7 @@ class DirectedMatches:
     completed: Flow
     distance: Field
     certificate: Certificate
+    decided: Field
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +129,8 @@ class Matches:
     ) -> Matches:
         """Put together what search, check and completion say of each direction."""
         directions = (
-            DirectedMatches(flow, mask, *filled, certificate)
-            for (flow, certificate), mask, filled in zip(found, trusted, completed, strict=True)
+            DirectedMatches(match.flow, mask, *filled, match.certificate, match.decided)
+            for match, mask, filled in zip(found, trusted, completed, strict=True)
         )
         return cls(tuple(directions), scale, full_share)
 

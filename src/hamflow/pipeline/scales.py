@@ -26,8 +26,6 @@ _LEAST_TRUSTED = 0.2
 _LEFT_OUT = (3, 10, 30, 100)
 _SHORTEST = 24  # pixels that the shorter side of a coarser image has at least
 _VOLUMES = 9  # of labels that the solver needs at a time, in int16
-# Weight of the prior where the coarser match is not trusted, relative to where it is.
-_UNTRUSTED = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +143,8 @@ class SearchPlan:
         priors = []
         for direction in found.directions:
             flow = upsample_linear(direction.completed, factor, shape) * np.float32(factor)
-            trusted = upsample_linear(direction.trusted.astype(np.float32), factor, shape)
-            least = np.float32(_UNTRUSTED)
-            weight = np.float32(self._config.prior) * (least + (1 - least) * trusted)
-            priors.append(Prior(flow, weight))
+            weight = upsample_linear(direction.decided * direction.trusted, factor, shape)
+            priors.append(Prior(flow, weight * np.float32(self._config.prior)))
         return tuple(priors)
 
     @property

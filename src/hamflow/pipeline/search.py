@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
-from hamflow.pipeline.matches import Certificate, Found
+from hamflow.pipeline.matches import Found
 from hamflow.pipeline.scales import SearchStep
 from hamflow.stages import Matcher
 
@@ -44,6 +44,6 @@ def search(
             labels = step.initial_labels[k] if step.initial_labels else None
             prior = step.priors[k] if step.priors else None
             match = matcher(pair, frames[k].at(step.scale), window, labels, prior)
-            found.append(Found(match.flow, Certificate.of(match)))
+            found.append(Found.of(match))
             del match  # before the other direction needs as much memory
     return found
