@@ -66,6 +66,11 @@ class Problem:
     def shape(self) -> tuple[int, int]:
         return self.image.shape[0], self.image.shape[1]
 
+    @property
+    def m(self) -> int:
+        """Bits of a descriptor."""
+        return 64 * self.descriptors["bits0"][0, 0].size
+
     def with_config(self, **changes: Any) -> Problem:
         return replace(self, config=replace(self.config, **changes))
 
@@ -100,8 +105,7 @@ class Problem:
         if "phi0" in self.descriptors:
             return all_costs(*self.descriptors.values(), self.window, self.config.c_outside)
         distances = all_distances(*self.descriptors.values(), self.window, -1)
-        m = 64 * self.descriptors["bits0"].reshape(*self.shape, -1).shape[2]
-        return np.where(distances < 0, self.config.c_outside, 2.0 * distances - m)
+        return np.where(distances < 0, self.config.c_outside, 2.0 * distances - self.m)
 
     @functools.cached_property
     def model(self) -> Model:

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 
 from _crf_problems import LEVELS, Problem, problems, random_problem, same_result, usual, with_phi
-from _problems import THREADS, at_level, brute_wta, everywhere, random_bits, same_bytes, with_threads
+from _problems import (
+    THREADS,
+    at_level,
+    brute_wta,
+    everywhere,
+    random_bits,
+    same_bytes,
+    with_threads,
+)
 from hamflow import Window, crf, pair_bits
 from hamflow.crf import CrfConfig
 

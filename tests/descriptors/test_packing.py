@@ -36,7 +36,9 @@ def test_zero_is_not_positive() -> None:
     assert pack_bits(phi).tolist() == [[8]]
 
 
-@pytest.mark.parametrize("shape", [(3, 64), (3, 4, 63), (3, 4, 65), (3, 4, 0), (0, 4, 64), (2, 3, 4, 64)])
+@pytest.mark.parametrize(
+    "shape", [(3, 64), (3, 4, 63), (3, 4, 65), (3, 4, 0), (0, 4, 64), (2, 3, 4, 64)]
+)
 def test_pack_bits_needs_64(shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match=r"phi must have the shape \(H, W, 64\)"):
         pack_bits(np.zeros(shape, np.float32))

@@ -32,7 +32,8 @@ from hamflow.window import Window, WindowLike, kernel_window
 CHANCE_LEVEL = 32
 """Hamming distance that two unrelated 64-bit words have on average.
 
-With that of each word it is the default for a target outside of the image: the paper gives no value for its c_outside.
+For each word, it is the default for a target outside of the image: the paper gives no value for its
+c_outside.
 """
 
 
