@@ -60,13 +60,12 @@ void expect_shape(const Array& a, const char* name, std::initializer_list<std::s
 using InBits = nb::ndarray<const std::uint64_t, nb::c_contig, nb::device::cpu>;
 
 inline BitsPair bits_pair(const InBits& b0, const InBits& b1) {
-    if (b0.ndim() != 2 && b0.ndim() != 3) throw nb::type_error("bits0 must have 2 or 3 axes");
-    if (b1.ndim() != b0.ndim()) throw nb::value_error("bits1 has the wrong shape");
-    for (std::size_t axis = 0; axis < b0.ndim(); ++axis)
-        if (b1.shape(axis) != b0.shape(axis))
-            throw nb::value_error("bits1 has the wrong shape");
     const std::size_t words = b0.ndim() == 3 ? b0.shape(2) : 1;
-    if (words < 1 || words > 2) throw nb::value_error("bits0 must have one or two words");
+    if (b0.ndim() < 2 || b0.ndim() > 3 || words < 1 || words > 2)
+        throw nb::value_error("bits0 has the wrong shape");
+    if (b1.ndim() != b0.ndim()) throw nb::value_error("bits1 has the wrong shape");
+    expect_shape(b1, "bits1", {b0.shape(0), b0.shape(1)});
+    if (b0.ndim() == 3) expect_shape(b1, "bits1", {b0.shape(0), b0.shape(1), words});
     return BitsPair(b0.data(), b1.data(), side(b0.shape(0)), side(b0.shape(1)),
                     static_cast<int>(words));
 }

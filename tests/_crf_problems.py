@@ -66,6 +66,11 @@ class Problem:
     def shape(self) -> tuple[int, int]:
         return self.image.shape[0], self.image.shape[1]
 
+    @property
+    def m(self) -> int:
+        """Bits of a descriptor."""
+        return 64 * self.descriptors["bits0"][0, 0].size
+
     def with_config(self, **changes: Any) -> Problem:
         return replace(self, config=replace(self.config, **changes))
 
@@ -100,7 +105,7 @@ class Problem:
         if "phi0" in self.descriptors:
             return all_costs(*self.descriptors.values(), self.window, self.config.c_outside)
         distances = all_distances(*self.descriptors.values(), self.window, -1)
-        return np.where(distances < 0, self.config.c_outside, 2.0 * distances - 64)
+        return np.where(distances < 0, self.config.c_outside, 2.0 * distances - self.m)
 
     @functools.cached_property
     def model(self) -> Model:
@@ -149,12 +154,13 @@ def random_problem(
     shape: tuple[int, int],
     window: Window | tuple[int, int, int, int],
     kind: str = "moved",
+    words: int = 1,
     **config: Any,
 ) -> Problem:
     """Two layers that move differently and some noise, in most cases; an image of any contrast."""
     height, width = shape
     window = Window.of(window)
-    bits0, bits1 = random_bits(rng, height, width), random_bits(rng, height, width)
+    bits0, bits1 = (random_bits(rng, height, width, words) for _ in range(2))
     if kind == "moved":
         v, u = (
             first + rng.integers(count, size=2)
@@ -163,8 +169,9 @@ def random_problem(
         y, x = np.mgrid[:height, :width]
         layer = (x < width // 2).astype(int)
         seen = bits1[(y + v[layer]) % height, (x + u[layer]) % width]
-        noise = random_bits(rng, height, width) & random_bits(rng, height, width)
-        bits0 = np.where(rng.random(shape) < 0.3, bits0, seen ^ noise)
+        noise = random_bits(rng, height, width, words) & random_bits(rng, height, width, words)
+        new = rng.random(shape) < 0.3
+        bits0 = np.where(new if words == 1 else new[..., None], bits0, seen ^ noise)
     elif kind == "tied":
         bits0, bits1 = bits0 & np.uint64(3), bits1 & np.uint64(3)
     elif kind == "flat":
@@ -191,6 +198,7 @@ class ArrayData:
 
 
 SEEDS = st.integers(0, 2**32 - 1)
+WORDS = st.sampled_from([1, 1, 2])
 TINY = (  # shapes and windows with few enough labelings to look at all of them
     ((2, 2), (-1, 2, 0, 2)),
     ((2, 2), (-1, 3, -1, 3)),
@@ -232,8 +240,8 @@ def parameters(draw: st.DrawFn, **fixed: Any) -> dict[str, Any]:
 def tiny_problems(draw: st.DrawFn, **fixed: Any) -> Problem:
     shape, window = draw(st.sampled_from(TINY))
     rng = np.random.default_rng(draw(SEEDS))
-    kind = draw(st.sampled_from(KINDS))
-    return random_problem(rng, shape, window, kind, **draw(parameters(**fixed)))
+    kind, words = draw(st.sampled_from(KINDS)), draw(WORDS)
+    return random_problem(rng, shape, window, kind, words, **draw(parameters(**fixed)))
 
 
 def with_phi(problem: Problem, rng: np.random.Generator, m: int = 7) -> Problem:
@@ -277,8 +285,8 @@ def problems(draw: st.DrawFn, **fixed: Any) -> Problem:
     """Sizes and windows of every kind, too large to look at all labelings."""
     rng = np.random.default_rng(draw(SEEDS))
     shape, window = draw(st.sampled_from(SIZES)), draw(st.sampled_from(WINDOWS))
-    kind = draw(st.sampled_from(KINDS))
-    problem = random_problem(rng, shape, window, kind, **draw(parameters(**fixed)))
+    kind, words = draw(st.sampled_from(KINDS)), draw(WORDS)
+    problem = random_problem(rng, shape, window, kind, words, **draw(parameters(**fixed)))
     return replace(problem, image=other_image(problem.image, draw(st.sampled_from(IMAGES))))
 
 

@@ -22,6 +22,8 @@ SMALL = {
     ),
 }
 
+COARSE = Architecture("coarse", widths=(3, 4, 5), dilations=(1, 2))
+
 
 def random_weights(architecture: Architecture, seed: int = 0) -> dict[str, NDArray[np.float32]]:
     """Weights that keep the variance from layer to layer, so that no bit is constant."""

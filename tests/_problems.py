@@ -33,6 +33,14 @@ class BitsProblem:
     window: Window
     outside: int = 32
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.bits0.shape[0], self.bits0.shape[1]
+
+    @property
+    def words(self) -> int:
+        return 1 if self.bits0.ndim == 2 else self.bits0.shape[2]
+
     def __repr__(self) -> str:  # what hypothesis prints; the bits follow from the strategy's seed
         return f"BitsProblem({self.bits0.shape}, {self.window}, outside={self.outside})"
 
@@ -70,20 +78,27 @@ def _first(count: int, size: int) -> st.SearchStrategy[int]:
 def bits_problems(draw: st.DrawFn) -> BitsProblem:
     height, width, window = draw(shapes_and_windows())
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    kind = draw(st.sampled_from(["dense", "tied", "flat", "moved"]))
-    outside = draw(st.one_of(st.just(32), st.integers(0, 64)))
-    bits0, bits1 = random_bits(rng, height, width), random_bits(rng, height, width)
+    kind = draw(st.sampled_from(["dense", "tied", "flat", "moved", "opposite"]))
+    words = draw(st.sampled_from([1, 1, 2]))
+    outside = draw(st.one_of(st.just(32 * words), st.integers(0, 64 * words)))
+    bits0, bits1 = (random_bits(rng, height, width, words) for _ in range(2))
     if kind == "tied":  # few distances, so nearly every minimum is attained more than once
         bits0, bits1 = bits0 & np.uint64(3), bits1 & np.uint64(3)
     elif kind == "flat":
         bits0, bits1 = bits0 * np.uint64(0), bits1 * np.uint64(0)
     elif kind == "moved":
         bits1 = np.roll(bits0, rng.integers(-3, 4, 2).tolist(), axis=(0, 1))
+    elif kind == "opposite":  # all bits or none: the largest distances
+        bits0, bits1 = (-(bits >> np.uint64(63)).astype(np.int64) for bits in (bits0, bits1))
+        bits0, bits1 = bits0.view(np.uint64), bits1.view(np.uint64)
     return BitsProblem(bits0, bits1, window, outside)
 
 
-def random_bits(rng: np.random.Generator, height: int, width: int) -> NDArray[np.uint64]:
-    return rng.integers(0, 2**64, (height, width), np.uint64)
+def random_bits(
+    rng: np.random.Generator, height: int, width: int, words: int = 1
+) -> NDArray[np.uint64]:
+    shape = (height, width) if words == 1 else (height, width, words)
+    return rng.integers(0, 2**64, shape, np.uint64)
 
 
 def random_phi(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:
@@ -114,8 +129,9 @@ def popcount(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
 def all_distances(bits0: Array, bits1: Array, window: Window, outside: float) -> Array:
     """The 4D distances, H×W×du×dv; `outside` may be -1 as a mark."""
     rows, columns, inside = _targets(bits0.shape, window)
-    different = bits0[:, :, None, None] ^ bits1[rows, columns]
-    return np.where(inside, popcount(different).astype(np.int16), outside)
+    first, second = (bits.reshape(*bits.shape[:2], -1) for bits in (bits0, bits1))
+    different = popcount(first[:, :, None, None] ^ second[rows, columns])
+    return np.where(inside, different.sum(axis=-1, dtype=np.int16), outside)
 
 
 def all_costs(phi0: Array, phi1: Array, window: Window, outside: float) -> Array:

@@ -26,7 +26,7 @@ Field = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 """(H, W)."""
 Bits = NDArray[np.uint64]
-"""(H, W): the 64 bits of each pixel's descriptor."""
+"""(H, W): the 64 bits of each pixel's descriptor; or (H, W, 2), two words of 64 bits."""
 Phi = NDArray[np.float32]
 """(H, W, m): the components of each pixel's descriptor."""
 Labels = NDArray[np.int16]

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from hamflow._types import Flow, ImageLike, StageProgress
 from hamflow.config import EstimatorConfig, preset_config
-from hamflow.descriptors import load_model
+from hamflow.descriptors import Descriptor, load_model
+from hamflow.descriptors.architecture import CELL
 from hamflow.errors import InputError
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
@@ -66,8 +67,10 @@ class Estimator:
             config = replace(config, model=model)
         self.config = config
         self.window = _given_window(window, config)
-        self._descriptor = load_model(config.model)
-        self._coarse = load_model(config.coarse_model) if config.coarse_model else None
+        self._descriptor = _descriptor("model", config.model, 1)
+        self._coarse = None
+        if config.coarse_model:
+            self._coarse = _descriptor("coarse_model", config.coarse_model, CELL)
 
     def estimate(
         self, image0: ImageLike, image1: ImageLike, *, progress: StageProgress | None = None
@@ -241,6 +244,15 @@ def _given_window(window: WindowLike | Auto, config: EstimatorConfig) -> Window 
             )
         return Window.of(config.square) if config.square else None
     return Window.of(window)
+
+
+def _descriptor(setting: str, name: str, cell: int) -> Descriptor:
+    """Load a descriptor of single pixels, or of cells."""
+    found = load_model(name)
+    if getattr(found, "cell", 1) != cell:
+        wanted = "single pixels" if cell == 1 else f"cells of {cell}×{cell} pixels"
+        raise InputError(f"{setting} must be a descriptor of {wanted}; {name!r} is none.")
+    return found
 
 
 def _check_sizes(frame0: Frame, frame1: Frame) -> None:

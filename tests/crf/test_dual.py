@@ -86,9 +86,11 @@ def test_equals_the_textbook_with_large_costs(c_outside: float, tau2: float) -> 
 
 @pytest.mark.parametrize("tau2", [25.0, 50.0, 60.0])
 @pytest.mark.parametrize("c_outside", [-64.0, 64.0, 200.0])
-def test_int16_holds_what_it_takes_on(tau2: float, c_outside: float) -> None:
+@pytest.mark.parametrize("words", [1, 2])
+def test_int16_holds_what_it_takes_on(tau2: float, c_outside: float, words: int) -> None:
     # Flat images and large weights: nothing is smaller than the range was made for.
-    problem = usual(3, tau2=tau2, tau1=tau2, c_outside=c_outside, outer=6, arithmetic="int16")
+    config = {"tau2": tau2, "tau1": tau2, "c_outside": c_outside, "arithmetic": "int16"}
+    problem = usual(3, words=words, outer=6, **config)
     assert_same_states(replace(problem, image=np.zeros((9, 11), np.uint8)))
 
 
@@ -236,7 +238,7 @@ def test_the_first_message_is_the_min_projection(problem: Problem) -> None:
     for to, distances in (("u", projection.cu), ("v", projection.cv)):
         sent, lam = (np.zeros_like(dual.planes[p].lam) for p in (other(to), to))  # type: ignore[index]
         data.message(to, sent, lam)  # type: ignore[arg-type]
-        assert (lam == (2.0 * distances - 64) * problem.arithmetic().scale).all()
+        assert (lam == (2.0 * distances - problem.m) * problem.arithmetic().scale).all()
 
 
 @pytest.mark.parametrize("arithmetic", ["int16", "float32"])

@@ -66,11 +66,12 @@ def test_the_arithmetic_is_chosen() -> None:
 
 @pytest.mark.parametrize("c_outside", [0.0, -64.0, 64.0, 333.3, 1e4])
 @pytest.mark.parametrize("tau2", [0.0, 25.0, 50.0, 400.0])
-def test_nothing_can_overflow(c_outside: float, tau2: float) -> None:
-    problem = usual(c_outside=c_outside, tau2=tau2, tau1=0.0)
+@pytest.mark.parametrize("words", [1, 2])
+def test_nothing_can_overflow(c_outside: float, tau2: float, words: int) -> None:
+    problem = usual(c_outside=c_outside, tau2=tau2, tau1=0.0, words=words)
     arithmetic = problem.arithmetic()
     most = 32767 if arithmetic.dtype is np.int16 else 2**22
-    assert arithmetic.scale * (2 * max(64, abs(c_outside)) + 6 * tau2) <= most
+    assert arithmetic.scale * (2 * max(64 * words, abs(c_outside)) + 6 * tau2) <= most
     result = problem.solve()
     for volume in (result.slack_u, result.slack_v, result.lam_v):
         assert abs(volume.astype(np.float64)).max() <= most

@@ -15,6 +15,7 @@ from hamflow import FileError, InputError, crf
 from hamflow.crf import CrfConfig
 
 BITS = np.zeros((5, 6), np.uint64)
+THREE_WORDS = np.zeros((5, 6, 3), np.uint64)
 PHI = np.zeros((5, 6, 4), np.float32)
 IMAGE = np.zeros((5, 6, 3), np.uint8)
 GOOD: dict[str, Any] = {"bits0": BITS, "bits1": BITS, "image": IMAGE, "window": 4}
@@ -36,7 +37,9 @@ def labels_with(value: int) -> Array:
         ({"bits1": None, "phi1": PHI}, r"either bits0 and bits1, or phi0 and phi1"),
         ({"bits0": BITS.astype(np.int64)}, r"bits0 must be of type uint64, not int64"),
         ({"bits1": BITS[:, 1:].copy()}, r"bits0 and bits1 must have one shape"),
-        ({"bits0": BITS[None]}, r"bits0 must have 2 axes"),
+        ({"bits0": BITS[0]}, r"bits0 must have 2 axes"),
+        ({"bits0": BITS[..., None]}, r"bits0 and bits1 must have one shape"),
+        ({"bits0": THREE_WORDS, "bits1": THREE_WORDS}, r"one or two words per pixel, not 3"),
         ({"bits0": BITS.tolist()}, r"bits0 must be a numpy array, not list"),
         ({"bits0": BITS[:, ::2]}, r"bits0 is not contiguous"),
         ({"bits0": BITS[:0], "bits1": BITS[:0]}, r"at least one element"),

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 
 from _crf_problems import LEVELS, Problem, problems, random_problem, same_result, usual, with_phi
-from _problems import THREADS, at_level, brute_wta, everywhere, random_bits, with_threads
+from _problems import (
+    THREADS,
+    at_level,
+    brute_wta,
+    everywhere,
+    random_bits,
+    same_bytes,
+    with_threads,
+)
 from hamflow import Window, crf, pair_bits
 from hamflow.crf import CrfConfig
 
@@ -103,6 +111,47 @@ def test_the_flow_is_that_of_the_labels() -> None:
     assert result.window == Window(-3, 6, -2, 5)
 
 
+# --- descriptors of two words ---------------------------------------------------------------------
+
+
+def with_words(problem: Problem, *words: str, **config: Any) -> Problem:
+    """Put words together to descriptors: "a" is the problem's first one, "0" says nothing."""
+    rng = np.random.default_rng(0)
+    fields = {}
+    for name, bits in problem.descriptors.items():
+        known = {"a": bits, "b": random_bits(rng, *problem.shape), "0": np.zeros_like(bits)}
+        fields[name] = np.stack([known[word] for word in words], axis=2)
+    return replace(problem, descriptors=fields).with_config(**config)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rounding", ["argmin", "icm", "chains"])
+@pytest.mark.parametrize("arithmetic", ["int16", "float32"])
+def test_a_word_that_says_nothing(seed: int, rounding: Any, arithmetic: Any) -> None:
+    problem = usual(seed, rounding=rounding, arithmetic=arithmetic, tau2=20.0)
+    one, alone = problem.solve(), with_words(problem, "a").solve()
+    assert same_result(one, alone)
+    # Every match costs 64 less, so that what lies outside has to, too.
+    two = with_words(problem, "a", "0", c_outside=problem.config.c_outside - 64).solve()
+    if arithmetic == "float32":  # in units twice as coarse
+        assert two.energy == pytest.approx(one.energy - 64 * one.u.size, rel=1e-3)
+        return
+    assert two.scale == one.scale
+    assert same_bytes(two.u, one.u)
+    assert same_bytes(two.v, one.v)
+    assert two.energy == pytest.approx(one.energy - 64 * one.u.size, abs=1e-6)
+    assert two.bound == one.bound - 64 * one.u.size
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("arithmetic", ["int16", "float32"])
+def test_the_order_of_words(seed: int, arithmetic: Any) -> None:
+    problem = usual(seed, arithmetic=arithmetic)
+    both = with_words(problem, "a", "b").solve()
+    assert same_result(both, with_words(problem, "b", "a").solve())
+    assert not (both.u == problem.solve().u).all()
+
+
 # --- the same bytes everywhere --------------------------------------------------------------------
 
 
@@ -117,14 +166,16 @@ def test_bits_give_the_same_bytes_everywhere(problem: Problem) -> None:
 @pytest.mark.parametrize("rounding", ["icm", "chains"])
 @pytest.mark.parametrize("arithmetic", ["int16", "float32"])
 @pytest.mark.parametrize(
-    ("window", "delta"), [(16, 2.0), ((-20, 40, -5, 9), 2.0), ((-20, 40, 0, 1), 6.0)]
+    ("window", "delta", "words"),
+    [(16, 2.0, 1), ((-20, 40, -5, 9), 2.0, 2), ((-20, 40, 0, 1), 6.0, 1)],
 )
 def test_larger_problems_give_the_same_bytes_everywhere(
-    rounding: Any, arithmetic: Any, window: Any, delta: float
+    rounding: Any, arithmetic: Any, window: Any, delta: float, words: int
 ) -> None:
     rng = np.random.default_rng(0)
     config = {"rounding": rounding, "arithmetic": arithmetic, "delta": delta, "outer": 2}
-    problem = random_problem(rng, (21, 34), Window.of(window), tau1=1.0, inner=2, **config)
+    config |= {"words": words, "tau1": 1.0, "inner": 2}
+    problem = random_problem(rng, (21, 34), Window.of(window), **config)
     expected = at_level("reference", problem.solve)
     assert len(np.unique(expected.u)) > 1
     for result in everywhere(problem.solve):

@@ -104,3 +104,31 @@ def test_a_strong_prior_decides_where_descriptors_say_nothing() -> None:
     found = problem.solve(unary=prior.unary(problem.window)).flow
     # At the right border the expected target is outside of the image, which costs more.
     assert (found[:, :5] == flow[:, :5]).all()
+
+
+# --- margins --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(seed=SEEDS, floats=st.booleans(), du=st.integers(1, 9), dv=st.integers(1, 9))
+def test_margin_by_its_definition(seed: int, floats: bool, du: int, dv: int) -> None:
+    problem = random_problem(np.random.default_rng(seed), (5, 6), (-2, du, -1, dv))
+    if floats:
+        problem = with_phi(problem, np.random.default_rng(seed))
+    result = problem.solve()
+    margin = result.margin
+    assert margin.dtype == np.float32
+    for y, x in np.ndindex(problem.shape):
+        expected = np.inf
+        for slack, labels in ((result.slack_u, result.u), (result.slack_v, result.v)):
+            values, own = slack[y, x].astype(float), int(labels[y, x])
+            others = [s for k, s in enumerate(values) if abs(k - own) > 1]
+            expected = min([expected, *((s - values[own]) / result.scale for s in others)])
+        assert margin[y, x] == pytest.approx(expected, rel=1e-5)
+
+
+def test_flat_images_are_undecided_and_distinct_ones_are_not() -> None:
+    rng = np.random.default_rng(0)
+    flat, moved = (random_problem(rng, (8, 9), (-3, 7, -3, 7), kind) for kind in ("flat", "moved"))
+    assert flat.solve().margin.max() <= 0
+    assert np.median(moved.solve().margin) > 0.3

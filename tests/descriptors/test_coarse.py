@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from _networks import COARSE as TINY
 from _networks import padded, random_image, random_weights
 from hamflow import load_model
 from hamflow.descriptors.architecture import Architecture
@@ -18,7 +19,6 @@ from hamflow.descriptors.weights import Network, read_network, save_weights
 from hamflow.errors import InputError
 
 Array = NDArray[Any]
-TINY = Architecture("coarse", widths=(3, 4, 5), dilations=(1, 2))
 WEIGHTS = random_weights(TINY)
 
 

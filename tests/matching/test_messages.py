@@ -68,17 +68,17 @@ def brute_message32(problem: BitsProblem, lam: Array, to: str, cost: HammingCost
 @st.composite
 def fixed_costs(draw: st.DrawFn) -> HammingCost:
     step = draw(st.integers(1, 128))
-    base = draw(st.integers(-32768, 32767 - 64 * step))
+    base = draw(st.integers(-32768, 32767 - 128 * step))
     return HammingCost(step, base, draw(st.integers(-32768, 32767)))
 
 
 def lam16(problem: BitsProblem, to: str, reach: int, seed: int) -> NDArray[np.int16]:
-    shape = (*problem.bits0.shape, senders(problem.window, to))
+    shape = (*problem.shape, senders(problem.window, to))
     return np.random.default_rng(seed).integers(-reach, reach, shape, np.int16)
 
 
 def lam32(problem: BitsProblem, to: str, seed: int) -> NDArray[np.float32]:
-    shape = (*problem.bits0.shape, senders(problem.window, to))
+    shape = (*problem.shape, senders(problem.window, to))
     return np.random.default_rng(seed).uniform(-50, 50, shape).astype(np.float32)
 
 
@@ -110,9 +110,11 @@ def test_fixed_point(
 @pytest.mark.parametrize("to", ["u", "v"])
 @pytest.mark.parametrize("lam", [-32768, 32767])
 @pytest.mark.parametrize("cost", [HammingCost(128, -4096, 0), HammingCost(128, -32768, 32767)])
-def test_everything_saturates(to: Receiver, lam: int, cost: HammingCost) -> None:
+@pytest.mark.parametrize("words", [1, 2])
+def test_everything_saturates(to: Receiver, lam: int, cost: HammingCost, words: int) -> None:
     rng = np.random.default_rng(0)
-    problem = BitsProblem(random_bits(rng, 9, 40), random_bits(rng, 9, 40), Window.of(36))
+    bits0, bits1 = (random_bits(rng, 9, 40, words) for _ in range(2))
+    problem = BitsProblem(bits0, bits1, Window.of(36))
     offsets = np.full((9, 40, 36), lam, np.int16)
     expected = brute_message16(problem, offsets, to, cost)
     for result in everywhere(
@@ -127,19 +129,53 @@ def test_the_first_message_is_the_min_projection(
     problem: BitsProblem, to: Receiver, scale: int
 ) -> None:
     # Method, invariant 5. What lies outside costs what its distance would.
-    outside = 2.0 * problem.outside - 64
+    m = 64 * problem.words
+    outside = 2.0 * problem.outside - m
     projection = min_projection(
         problem.bits0, problem.bits1, problem.window, outside=problem.outside
     )
     distances = (projection.cu if to == "u" else projection.cv).astype(np.int16)
-    shape = (*problem.bits0.shape, senders(problem.window, to))
+    shape = (*problem.shape, senders(problem.window, to))
     args = (problem.bits0, problem.bits1, problem.window)
-    cost = HammingCost.fixed(scale, outside)
+    cost = HammingCost.fixed(scale, outside, words=problem.words)
     fixed = message(*args, np.zeros(shape, np.int16), to=to, cost=cost)
-    assert same_bytes(fixed, (2 * distances - 64) * np.int16(scale))
+    assert same_bytes(fixed, (2 * distances - m) * np.int16(scale))
     # Small whole numbers are exact in float32.
-    floats = message(*args, np.zeros(shape, np.float32), to=to, cost=HammingCost(outside=outside))
-    assert (floats == 2 * distances - 64).all()
+    cost = HammingCost(base=-m, outside=outside)
+    floats = message(*args, np.zeros(shape, np.float32), to=to, cost=cost)
+    assert (floats == 2 * distances - m).all()
+
+
+@settings(max_examples=30)
+@given(problem=bits_problems(), to=RECEIVERS, seed=SEEDS)
+def test_words_of_a_descriptor(problem: BitsProblem, to: Receiver, seed: int) -> None:
+    lam, floats = lam16(problem, to, 1000, seed), lam32(problem, to, seed)
+    first, second = (
+        bits.reshape(*problem.shape, -1)[..., 0] for bits in (problem.bits0, problem.bits1)
+    )
+    rng = np.random.default_rng(seed)
+    other0, other1 = (random_bits(rng, *problem.shape) for _ in range(2))
+    blank = np.zeros_like(other0)
+
+    def send(words0: list[Array], words1: list[Array], offsets: Array, **cost: Any) -> Array:
+        bits0, bits1 = np.stack(words0, axis=2), np.stack(words1, axis=2)
+        return message(bits0, bits1, problem.window, offsets, to=to, **cost)
+
+    # Words that say nothing change nothing; neither does the order of words.
+    cost = HammingCost.fixed(32, 1.0)
+    for offsets, kind in ((lam, {"cost": cost}), (floats, {"cost": HammingCost()})):
+        alone = send([first], [second], offsets, **kind)
+        assert same_bytes(send([first, blank], [second, blank], offsets, **kind), alone)
+        assert same_bytes(
+            send([first, other0], [second, other1], offsets, **kind),
+            send([other0, first], [other1, second], offsets, **kind),
+        )
+    # By default c = 2 h - m: 64 less for a word that always agrees, where nothing is outside.
+    window = Window(0, 1, 0, 1)
+    zero = np.zeros((*problem.shape, 1), np.float32)
+    words = np.stack([first, blank], axis=2), np.stack([second, blank], axis=2)
+    both = message(*words, window, zero, to=to)
+    assert (both == message(first.copy(), second.copy(), window, zero, to=to) - 64).all()
 
 
 @settings(max_examples=20)

@@ -127,6 +127,7 @@ def direction(
         flow if completed is None else completed,
         np.zeros(flow.shape[:2], np.float32),
         certificate,
+        np.ones(flow.shape[:2], np.float32),
     )
 
 

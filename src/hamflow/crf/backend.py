@@ -21,7 +21,7 @@ from hamflow.window import Window
 Plane = Literal["u", "v"]
 Blocks = Literal["rows", "columns", "pixels"]
 Fields = tuple[NDArray[Any], NDArray[Any]]
-"""The descriptors of both images: bits (H, W) uint64, or floats (H, W, m) float32."""
+"""The descriptors of both images: bits (H, W) or (H, W, 2) uint64, or floats (H, W, m) float32."""
 
 
 class Backend(Protocol):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hamflow._types import Bits, Costs, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
+from hamflow.matching._arrays import words_of
 from hamflow.window import Window
 
 
@@ -45,7 +46,7 @@ class DataTerm(Protocol):
 
 
 class BitsData:
-    """``c = 2 · Hamming distance - 64``."""
+    """``c = 2 · Hamming distance - m`` of descriptors of m bits, one word of 64 or two."""
 
     def __init__(
         self, bits0: Bits, bits1: Bits, window: Window, c_outside: float, backend: Backend = NATIVE
@@ -56,14 +57,15 @@ class BitsData:
         self._c_outside = c_outside
         self.window = window
         self.shape = (bits0.shape[0], bits0.shape[1])
-        self.largest = max(64.0, abs(c_outside))
+        self._m = 64 * words_of(bits0)
+        self.largest = max(float(self._m), abs(c_outside))
 
     def use(self, arithmetic: Arithmetic) -> None:
         """Compute messages and moves in this arithmetic from now on."""
         scale, outside = arithmetic.scale, arithmetic.down(self._c_outside)
         # Whole numbers in float32, too: the types only tell the two kernels apart.
         unit: Any = int if arithmetic.dtype is np.int16 else float
-        self._cost: Any = (unit(2 * scale), unit(-64 * scale), unit(outside))
+        self._cost: Any = (unit(2 * scale), unit(-self._m * scale), unit(outside))
 
     def message(self, to: Plane, lam: Volume, out: Volume) -> None:
         """Send ``min [c - lam]`` over the sender's labels to the other plane."""
@@ -72,7 +74,7 @@ class BitsData:
     def costs(self, u: Labels, v: Labels) -> Costs:
         """Return the unrounded costs of a labeling, H×W."""
         distances = self._backend.distances(self._bits, self.window, u, v)
-        return np.where(distances < 0, self._c_outside, 2.0 * distances - 64.0)
+        return np.where(distances < 0, self._c_outside, 2.0 * distances - self._m)
 
     def relabel(
         self,

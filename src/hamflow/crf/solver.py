@@ -134,8 +134,8 @@ def solve(
 
     Parameters
     ----------
-    bits0, bits1 : (H, W) array of uint64
-        Packed descriptors of the two images (Q) ...
+    bits0, bits1 : (H, W) or (H, W, 2) array of uint64
+        Packed descriptors of the two images (Q), of one word or two, ...
     phi0, phi1 : (H, W, m) array of float32
         ... or float descriptors (F).
     image : (H, W) or (H, W, 3) array

@@ -44,9 +44,10 @@ class Descriptor(Protocol):
         """
 
     def bits(self, image: ArrayLike) -> Bits:
-        """Return the signs of the descriptors, packed: (H, W) uint64.
+        """Return the signs of the descriptors, packed: (H, W) uint64, or (H, W, 2) for 128 bits.
 
-        Bit k, counted from the least significant one, is set where component k is positive.
+        Bit k, counted from the least significant one, is set where component k is positive; a
+        second word has the components from 64 on.
         """
 
 

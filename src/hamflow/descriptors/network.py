@@ -37,6 +37,7 @@ class NetworkDescriptor:
             )
         self.name = name
         self.architecture: Architecture = network.architecture
+        self.cell = network.architecture.cell
         self.metadata = network.metadata(kind)
         self.fingerprint = f"{Path(name).name} {kind} sha256:{network.digest[:16]}"
         self._tile_pixels = tile_pixels or default_tile_pixels(network.architecture)

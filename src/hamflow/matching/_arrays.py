@@ -16,6 +16,9 @@ FLOAT_MAX = float(np.finfo(np.float32).max)
 _PHI_MAX = 1e15
 """Descriptors up to here cannot overflow, whatever m is: 2^24 products of 1e30 fit a float32."""
 
+_MOST_WORDS = 2
+"""Distances up to 128 are exact in every arithmetic of the kernels."""
+
 Describe = Callable[[NDArray[Any]], Bits]
 """A function that gives every pixel of an image its 64 bits."""
 
@@ -42,11 +45,23 @@ def _array(value: object, name: str, dtype: type[np.generic], axes: str) -> NDAr
 
 
 def check_bits(bits0: object, bits1: object) -> tuple[Bits, Bits]:
-    """Return two descriptor fields, H×W uint64, of one shape."""
-    first = _array(bits0, "bits0", np.uint64, "H×W")
-    second = _array(bits1, "bits1", np.uint64, "H×W")
+    """Return two descriptor fields, H×W or H×W×K uint64, of one shape."""
+    first, second = _bits(bits0, "bits0"), _bits(bits1, "bits1")
     _same_shape(first, second, "bits0", "bits1")
+    if words_of(first) > _MOST_WORDS:
+        raise InputError(
+            f"bits0 and bits1 must have one or two words per pixel, not {words_of(first)}."
+        )
     return first, second
+
+
+def _bits(value: object, name: str) -> Bits:
+    return _array(value, name, np.uint64, "H×W×K" if getattr(value, "ndim", 2) == 3 else "H×W")
+
+
+def words_of(bits: Bits) -> int:
+    """Return how many words of 64 bits a pixel's descriptor has."""
+    return 1 if bits.ndim == 2 else bits.shape[2]
 
 
 def check_phi(phi0: object, phi1: object) -> tuple[Phi, Phi]:
@@ -79,12 +94,14 @@ def check_finite(array: NDArray[np.float32], name: str) -> None:
         raise InputError(f"{name} has values that are NaN or infinite; replace them first.")
 
 
-def check_distance(outside: object) -> int:
+def check_distance(outside: object, words: int) -> int:
     """Return the Hamming distance of a target outside of the image."""
     if isinstance(outside, bool) or not isinstance(outside, int | np.integer):
         raise InputError(f"outside must be a whole number of bits, not {outside!r}.")
-    if not 0 <= outside <= 64:
-        raise InputError(f"outside must be a Hamming distance from 0 to 64, not {outside}.")
+    if not 0 <= outside <= 64 * words:
+        raise InputError(
+            f"outside must be a Hamming distance from 0 to {64 * words}, not {outside}."
+        )
     return int(outside)
 
 

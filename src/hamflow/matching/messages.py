@@ -28,6 +28,7 @@ from hamflow.matching._arrays import (
     check_finite,
     check_phi,
     check_volume,
+    words_of,
 )
 from hamflow.window import Window, WindowLike, kernel_window
 
@@ -38,9 +39,9 @@ Receiver = Literal["u", "v"]
 class HammingCost:
     """The cost of a Hamming distance h (eq. 1, quantized): step · h + base.
 
-    The defaults are the paper's units, c = 2 h - m with m = 64. A target outside of the image costs
-    `outside`, by default as much as a match by chance. For fixed point, all three are whole numbers
-    in units of 1/scale: see `HammingCost.fixed`.
+    The defaults are the paper's units, c = 2 h - m with m = 64; descriptors of two words have
+    m = 128. A target outside of the image costs `outside`, by default as much as a match by chance.
+    For fixed point, all three are whole numbers in units of 1/scale: see `HammingCost.fixed`.
     """
 
     step: float = 2.0
@@ -48,9 +49,9 @@ class HammingCost:
     outside: float = 0.0
 
     @classmethod
-    def fixed(cls, scale: int, outside: float = 0.0) -> HammingCost:
+    def fixed(cls, scale: int, outside: float = 0.0, *, words: int = 1) -> HammingCost:
         """Return the cost 2 h - m in units of 1/scale, for int16 messages (scale 1 to 64)."""
-        return cls(2 * scale, -64 * scale, round(outside * scale))
+        return cls(2 * scale, -64 * words * scale, round(outside * scale))
 
 
 def message(
@@ -66,8 +67,8 @@ def message(
 
     Parameters
     ----------
-    bits0, bits1 : (H, W) array of uint64
-        Packed descriptors of the two images.
+    bits0, bits1 : (H, W) or (H, W, 2) array of uint64
+        Packed descriptors of the two images, of one word or two.
     window : Window or int or tuple
         Displacements.
     lam : (H, W, du) array for `to` = "v", (H, W, dv) array for "u"
@@ -76,7 +77,8 @@ def message(
     to : "u" or "v"
         The plane that receives the message.
     cost : HammingCost, optional
-        What a distance costs; whole numbers for int16, with a step of 1 to 128.
+        What a distance costs, by default 2 h - m; whole numbers for int16, with a step of 1 to
+        128.
 
     Returns
     -------
@@ -86,7 +88,8 @@ def message(
     """
     first, second = check_bits(bits0, bits1)
     win = kernel_window(window)
-    costs = HammingCost() if cost is None else cost
+    bits = 64 * words_of(first)
+    costs = HammingCost(base=-float(bits)) if cost is None else cost
     dtype = np.int16 if getattr(lam, "dtype", None) == np.int16 else np.float32
     offsets, out = _volumes(first.shape, win, lam, to, dtype)
     step = check_cost(costs.step, "the cost's step")
@@ -95,7 +98,7 @@ def message(
     if dtype is np.int16:
         whole = (int(step), int(base), int(outside))
         exact = whole == (step, base, outside)
-        lowest, highest = min(base, outside), max(base + 64 * step, outside)
+        lowest, highest = min(base, outside), max(base + bits * step, outside)
         if not exact or not 1 <= step <= 128 or lowest < -32768 or highest > 32767:
             raise InputError(
                 "cost: int16 messages need whole numbers within int16 and a step from 1 to 128, "

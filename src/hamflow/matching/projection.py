@@ -25,13 +25,15 @@ from hamflow.matching._arrays import (
     check_finite,
     check_phi,
     check_volume,
+    words_of,
 )
 from hamflow.window import Window, WindowLike, kernel_window
 
 CHANCE_LEVEL = 32
-"""Hamming distance that two unrelated 64-bit descriptors have on average.
+"""Hamming distance that two unrelated 64-bit words have on average.
 
-It is the default for a target outside of the image: the paper gives no value for its c_outside.
+For each word, it is the default for a target outside of the image: the paper gives no value for its
+c_outside.
 """
 
 
@@ -150,19 +152,20 @@ def min_projection(
     bits1: Bits,
     window: WindowLike,
     *,
-    outside: int = CHANCE_LEVEL,
+    outside: int | None = None,
     argmins: bool = False,
 ) -> MinProjection:
     """Min-projection (eq. 4) of the Hamming distances of packed descriptors (model QQ).
 
     Parameters
     ----------
-    bits0, bits1 : (H, W) array of uint64
-        Packed descriptors of the two images.
+    bits0, bits1 : (H, W) or (H, W, 2) array of uint64
+        Packed descriptors of the two images, of one word or two.
     window : Window or int or tuple
         Displacements to search; an int D stands for the paper's square window.
-    outside : int
-        Distance of a target outside of the image, the paper's c_outside (eq. 1).
+    outside : int, optional
+        Distance of a target outside of the image, the paper's c_outside (eq. 1): by default as
+        much as a match by chance, `CHANCE_LEVEL` for each word.
     argmins : bool
         Also return the inner argmins, the labels v̂(u) and û(v).
 
@@ -176,7 +179,8 @@ def min_projection(
     """
     first, second = check_bits(bits0, bits1)
     win = kernel_window(window)
-    distance = check_distance(outside)
+    words = words_of(first)
+    distance = CHANCE_LEVEL * words if outside is None else check_distance(outside, words)
     cu, cv = _volumes(first.shape, win, np.uint8)
     v_hat, u_hat = _volumes(first.shape, win, np.int16) if argmins else (None, None)
     _native.min_projection(first, second, win.as_tuple(), distance, cu, cv, v_hat, u_hat)
@@ -286,6 +290,6 @@ def _best_labels(costs: NDArray[Any], first: int) -> Labels:
 def _rescan_bits(
     bits0: Bits, bits1: Bits, win: Window, outside: int, v_labels: Labels
 ) -> NDArray[np.float32]:
-    flow = np.empty((*bits0.shape, 2), np.float32)
+    flow = np.empty((*bits0.shape[:2], 2), np.float32)
     _native.rescan_bits(bits0, bits1, win.as_tuple(), outside, v_labels, flow)
     return flow
