@@ -113,7 +113,7 @@ def test_the_file_may_be_a_string(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("color = 3", "color is unknown; possible are model, scale,"),
+        ("color = 3", "color is unknown; possible are model, coarse_model,"),
         ("[matcher]\ntau3 = 1", "matcher.tau3 is unknown; possible are c_outside,"),
         ("[paper]", "paper is unknown"),
         ("levels = 2.5", "levels must be of type int, not 2.5"),
