@@ -1,8 +1,10 @@
-// What comes after matching, for Python: components, interpolation, the variational model.
+// What comes after matching, for Python: components, interpolation, the variational model, motion
+// boundaries.
 #include <cmath>
 #include <vector>
 
 #include "bind.hpp"
+#include "boundaries.hpp"
 #include "components.hpp"
 #include "interpolation.hpp"
 #include "variational.hpp"
@@ -69,6 +71,36 @@ void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
     without_gil([&] { refine_variational(problem); });
 }
 
+void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<float, 2> trust,
+                       In<std::uint8_t, 2> band, In<float, 3> flow,
+                       std::tuple<int, float, float> neighborhood, std::tuple<float, float> data,
+                       std::tuple<float, float, float> agreement,
+                       std::tuple<float, float> margins, Out<float, 3> chosen) {
+    const std::size_t h = f0.shape(0), w = f0.shape(1);
+    expect_shape(guide, "guide", {h, w, 3});
+    expect_shape(f0, "f0", {h, w, feature_channels});
+    expect_shape(f1, "f1", {h, w, feature_channels});
+    expect_shape(trust, "trust", {h, w});
+    expect_shape(band, "band", {h, w});
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_shape(chosen, "chosen", {h, w, 2});
+    const auto [radius, color, nearness] = neighborhood;
+    const auto [difference, outside] = data;
+    const auto [smoothness, apart, distrust] = agreement;
+    if (radius < 0 || radius > 100 || !(color >= 0) || !(nearness > 0))
+        throw nb::value_error("neighborhood: radius in 0..100, color >= 0, nearness > 0");
+    if (!(difference > 0) || !(outside >= 0))
+        throw nb::value_error("data: difference > 0, outside >= 0");
+    if (!(smoothness >= 0) || !(apart > 0) || !(distrust >= 0))
+        throw nb::value_error("agreement: smoothness >= 0, apart > 0, distrust >= 0");
+    const Boundaries problem{side(h),     side(w),     guide.data(), f0.data(),
+                             f1.data(),   trust.data(), band.data(), radius,
+                             color,       nearness,    difference,   outside,
+                             smoothness,  apart,       distrust,     std::get<0>(margins),
+                             std::get<1>(margins),     flow.data(),  chosen.data()};
+    without_gil([&] { choose_motions(problem); });
+}
+
 }  // namespace
 
 void define_refinement(nb::module_& m) {
@@ -79,6 +111,9 @@ void define_refinement(nb::module_& m) {
     m.def("variational", variational, nb::arg("f0"), nb::arg("f1"), nb::arg("first_group"),
           nb::arg("strength"), nb::arg("weight"), nb::arg("right"), nb::arg("down"),
           nb::arg("terms"), nb::arg("schedule"), out("flow"));
+    m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
+          nb::arg("trust"), nb::arg("band"), nb::arg("flow"), nb::arg("neighborhood"),
+          nb::arg("data"), nb::arg("agreement"), nb::arg("margins"), out("chosen"));
 }
 
 }  // namespace hamflow::bind

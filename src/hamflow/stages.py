@@ -26,6 +26,7 @@ STAGES: dict[str, dict[str, str]] = {
         "none": "hamflow.refinement.completion:NoCompletion",
     },
     "refinement": {
+        "guarded": "hamflow.refinement.guarded:GuardedRefinement",
         "variational": "hamflow.refinement.variational:VariationalRefinement",
         "upsampling": "hamflow.refinement.pyramid:Upsampling",
     },

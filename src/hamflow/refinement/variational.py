@@ -91,6 +91,7 @@ def refine(
     weight: Field,
     *,
     config: VariationalRefinement | None = None,
+    edges: tuple[Field, Field] | None = None,
 ) -> Flow:
     """Minimize a variational energy, starting from a flow that is right to a pixel or two.
 
@@ -108,6 +109,9 @@ def refine(
         Of the data term, from 0 to 1; 0 where a pixel has no partner.
     config : VariationalRefinement, optional
         Parameters.
+    edges : pair of (H, W) arrays of float32, optional
+        Factors of the smoothness between a pixel and its right and lower neighbors, beside those
+        of the image.
 
     Returns
     -------
@@ -128,6 +132,8 @@ def refine(
     right, down = (
         np.exp(np.float32(-config.kappa) * c) for c in contrasts(features0[..., :_COLORS])
     )
+    if edges is not None:
+        right, down = right * edges[0], down * edges[1]
     refined = np.array(flow, np.float32, order="C")
     _native.variational(
         features0,

@@ -1,0 +1,130 @@
+"""Motion boundaries of a flow, and on which side of them a pixel is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
+from hamflow._types import Field, Flow, Image
+
+
+@dataclass(frozen=True)
+class MotionChoice:
+    """How pixels beside a motion boundary choose a motion; see :func:`choose`.
+
+    Parameters
+    ----------
+    jump : float
+        Difference between the flows of neighbors, in pixels, that makes a boundary.
+    reach : int
+        How far from a boundary, in pixels, there is a choice.
+    radius : int
+        Of the neighborhood whose motions are candidates.
+    nearness : float
+        Standard deviation, in pixels, of the weights of neighbors.
+    color : float
+        How fast these weights fall with the contrast, as `kappa` of the refinement.
+    difference : float
+        Contrast, of a range of 0..1, that counts as different altogether.
+    outside : float
+        Cost of a motion that leaves the image; 1 is that of another color.
+    smoothness : float
+        Weight of the agreement with neighbors, relative to that of the colors.
+    apart : float
+        Difference, in pixels, of motions that do not agree at all.
+    distrust : float
+        Weight of neighbors without a trusted match.
+    margin : float
+        By how much another motion has to be better.
+    untrusted_margin : float
+        The same for pixels without a trusted match: they may be occluded, and then colors mislead.
+    """
+
+    jump: float = 1.0
+    reach: int = 5
+    radius: int = 7
+    nearness: float = 4.0
+    color: float = 33.0
+    difference: float = 0.067
+    outside: float = 0.7
+    smoothness: float = 1.0
+    apart: float = 2.0
+    distrust: float = 0.3
+    margin: float = 0.05
+    untrusted_margin: float = 0.15
+
+
+def choose(
+    guide: Image,
+    features0: Image,
+    features1: Image,
+    flow: Flow,
+    weight: Field,
+    choice: MotionChoice,
+) -> Flow:
+    """Let pixels beside motion boundaries take the motion of a neighbor.
+
+    A motion is good if it leads to similar colors and if neighbors of similar color have it. So
+    boundaries move to where the full-size images have them, and structures that are thinner than
+    a pixel of the matching scale get their motion back. The result has the same bytes for any
+    number of threads.
+
+    Parameters
+    ----------
+    guide : (H, W, 3) array of float32
+        The first image.
+    features0, features1 : (H, W, 8) array of float32
+        As for `hamflow.refinement.refine`; the colors are compared.
+    flow : (H, W, 2) array of float32
+        To choose from.
+    weight : (H, W) array of float32
+        0 where a pixel has no trusted match.
+    choice : MotionChoice
+        Parameters.
+
+    Returns
+    -------
+    (H, W, 2) array of float32
+    """
+    band = largest_around(*jumps(flow), choice.reach) > choice.jump
+    chosen = np.empty(flow.shape, np.float32)
+    _native.choose_motions(
+        np.ascontiguousarray(guide, np.float32),
+        features0,
+        features1,
+        np.ascontiguousarray(weight, np.float32),
+        band.view(np.uint8),
+        np.ascontiguousarray(flow, np.float32),
+        (choice.radius, choice.color, choice.nearness),
+        (choice.difference, choice.outside),
+        (choice.smoothness, choice.apart, choice.distrust),
+        (choice.margin, choice.untrusted_margin),
+        chosen,
+    )
+    return chosen
+
+
+def jumps(flow: Flow) -> tuple[Field, Field]:
+    """Return how much a flow changes to the right and lower neighbors, 0 at the border."""
+    right, down = (np.zeros(flow.shape[:2], np.float32) for _ in range(2))
+    right[:, :-1] = np.hypot(*np.moveaxis(np.diff(flow, axis=1), 2, 0))
+    down[:-1] = np.hypot(*np.moveaxis(np.diff(flow, axis=0), 2, 0))
+    return right, down
+
+
+def largest_around(right: Field, down: Field, reach: int) -> Field:
+    """Return the largest jump to be met within a square of `reach` pixels on all sides."""
+    largest = np.maximum(right, down)
+    largest[:, 1:] = np.maximum(largest[:, 1:], right[:, :-1])
+    largest[1:] = np.maximum(largest[1:], down[:-1])
+    for axis in (0, 1):
+        padding = [(reach, reach) if a == axis else (0, 0) for a in range(2)]
+        padded = np.pad(largest, padding)
+        size = largest.shape[axis]
+        for k in range(2 * reach + 1):
+            part = padded[k : k + size] if axis == 0 else padded[:, k : k + size]
+            largest = np.maximum(largest, part)
+    return largest

@@ -1,0 +1,98 @@
+"""Subpixel refinement that leaves what is right: the variational model, guarded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from hamflow._check import check_range
+from hamflow._types import Field, Flow, FrameLike, Image, Mask
+from hamflow.refinement.boundaries import MotionChoice, choose, jumps, largest_around
+from hamflow.refinement.pyramid import coarse_to_fine
+from hamflow.refinement.variational import VariationalRefinement, features_of, refine
+
+# Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
+# keeps smoothness away, and the data term counts beside it.
+_LOOSE = 6.0
+_NEAR = 2  # pixels: features reach as far across a boundary
+
+
+@dataclass(frozen=True)
+class GuardedRefinement(VariationalRefinement):
+    """The variational refinement, kept from doing harm.
+
+    Three guards: smoothness ends at the motion boundaries of the flow that it starts from, beside
+    which the data term counts less, because features there mix two surfaces; a flow moves no
+    farther than the scale that it comes from leaves open; and between two halves of the warps,
+    pixels beside a motion boundary choose on which side of it they are (`MotionChoice`).
+
+    Parameters
+    ----------
+    boundary : float
+        Difference between the flows of neighbors, in pixels, that halves the smoothness between
+        them after the choice; six times as much before it.
+    near : float
+        Difference that halves the data term within two pixels of it, after the choice.
+    firmness : float
+        Smoothness after the choice, relative to `alpha`.
+    limit : float
+        How far a component may move before the choice, in pixels of the scale that the flow comes
+        from; half of it afterwards.
+    rounds : int
+        How often pixels choose.
+    """
+
+    boundary: float = 0.5
+    near: float = 1.0
+    firmness: float = 1.7
+    limit: float = 1.0
+    rounds: int = 2
+    method: ClassVar[str] = "guarded"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("boundary", "near"):
+            check_range(self, name, 1e-6, 1e6)
+        for name in ("firmness", "limit"):
+            check_range(self, name, 0, 1e6)
+        check_range(self, "rounds", 0, 100, whole=True)
+
+    def __call__(
+        self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
+    ) -> Flow:
+        """Take the flow of one direction from the matching scale to the full size."""
+
+        def refine_at(finer: int, start: Flow, weight: Field) -> Flow:
+            images = features_of(frames[0], finer, self.blur), features_of(frames[1], finer, self.blur)
+            limit = self.limit * (2 if finer < scale else 1)
+            early = (self.warps + 1) // 2
+            flow = self._within(limit, images, start, weight, early, loose=True)
+            for _ in range(self.rounds):
+                flow = choose(frames[0].at(finer), *images, flow, weight, MotionChoice())
+            return self._within(limit / 2, images, flow, weight, self.warps - early, loose=False)
+
+        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at)
+
+    def _within(
+        self,
+        limit: float,
+        images: tuple[Image, Image],
+        start: Flow,
+        weight: Field,
+        warps: int,
+        *,
+        loose: bool,
+    ) -> Flow:
+        """Return the refined flow, at most `limit` from where it starts."""
+        right, down = jumps(start)
+        boundary = np.float32(self.boundary * (_LOOSE if loose else 1))
+        edges = tuple(1 / (1 + np.square(jump / boundary)) for jump in (right, down))
+        config = replace(self, warps=warps)
+        if not loose:
+            config = replace(config, alpha=self.alpha * self.firmness)
+            mixed = largest_around(right, down, _NEAR)
+            weight = weight / (1 + np.square(mixed / np.float32(self.near)))
+        flow = refine(*images, start, weight, config=config, edges=(edges[0], edges[1]))
+        return start + (flow - start).clip(-limit, limit)
