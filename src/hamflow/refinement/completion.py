@@ -138,9 +138,7 @@ class Interpolated(NamedTuple):
     steps: tuple[Field, Field]  # lengths of the steps to the right and lower neighbor
 
 
-def interpolated(
-    image: Image, flow: Flow, trusted: Mask, config: AffineCompletion
-) -> Interpolated:
+def interpolated(image: Image, flow: Flow, trusted: Mask, config: AffineCompletion) -> Interpolated:
     """Return what `complete` does, with all that it was made of."""
     height, width = image.shape[:2]
     if flow.shape != (height, width, 2) or trusted.shape != (height, width):
