@@ -16,7 +16,7 @@ from hamflow.descriptors.architecture import CELL
 from hamflow.errors import InputError
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
-from hamflow.pipeline.matches import Matches
+from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
 from hamflow.refinement import check, confidence, evidence, occluded
@@ -154,10 +154,8 @@ class Estimator:
                         for mask, match in zip(trusted, found, strict=True)
                     ]
             with clock.stage("completion", step.share + 0.26):
-                completed = [
-                    self.config.completion(frame.at(step.scale), match.flow, mask)
-                    for frame, match, mask in zip(frames, found, trusted, strict=False)
-                ]
+                known = match_evidence(frames, found, trusted, step.scale)
+                completed = [self.config.completion(direction) for direction in known]
             matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         assert matches is not None
 

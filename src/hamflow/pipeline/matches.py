@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hamflow._types import Field, Flow, Mask
-from hamflow.stages import Match
+from hamflow.pipeline.frame import Frame
+from hamflow.stages import Match, MatchEvidence
 from hamflow.window import Window
 
 # Margins, in units of cost: the one from which on a match is clearly better than all others, and
@@ -67,6 +68,22 @@ def _mean_around(values: Field) -> Field:
     rows = padded[:-2] + padded[1:-1] + padded[2:]
     means: Field = (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) * np.float32(1 / 9)
     return means
+
+
+def match_evidence(
+    frames: tuple[Frame, Frame], found: Sequence[Found], trusted: Sequence[Mask], scale: int
+) -> list[MatchEvidence]:
+    """Return what a completion gets to know of each direction that was matched."""
+    both = [(match.flow, mask) for match, mask in zip(found, trusted, strict=True)]
+    return [
+        MatchEvidence(
+            frames[k].at(scale),
+            (frames[k].bits(scale), frames[1 - k].bits(scale)),
+            *both[k],
+            both[1 - k] if len(both) == 2 else None,
+        )
+        for k in range(len(both))
+    ]
 
 
 @dataclass(frozen=True, eq=False)
