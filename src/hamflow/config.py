@@ -14,9 +14,9 @@ from hamflow.crf.joint_model import JointModel
 from hamflow.errors import InputError
 from hamflow.refinement import (
     AffineCompletion,
+    GuardedRefinement,
     NoCompletion,
     Upsampling,
-    VariationalRefinement,
 )
 from hamflow.stages import STAGES, Completion, Matcher, Refinement, stage_class
 
@@ -66,7 +66,7 @@ class EstimatorConfig:
     memory: float = 2.0
     matcher: Matcher = field(default_factory=_fitted)
     completion: Completion = field(default_factory=AffineCompletion)
-    refinement: Refinement = field(default_factory=VariationalRefinement)
+    refinement: Refinement = field(default_factory=GuardedRefinement)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str | os.PathLike):
@@ -101,7 +101,7 @@ PRESETS: dict[str, EstimatorConfig] = {
         matching_pixels=45_000,
         levels=2,
         completion=AffineCompletion(neighbors=50, rounds=5),
-        refinement=VariationalRefinement(warps=3, sweeps=8),
+        refinement=GuardedRefinement(warps=3, sweeps=8),
     ),
     "balanced": EstimatorConfig(),
 }

@@ -63,7 +63,8 @@ def choose(
     features1: Image,
     flow: Flow,
     weight: Field,
-    choice: MotionChoice,
+    *,
+    choice: MotionChoice | None = None,
 ) -> Flow:
     """Let pixels beside motion boundaries take the motion of a neighbor.
 
@@ -82,13 +83,14 @@ def choose(
         To choose from.
     weight : (H, W) array of float32
         0 where a pixel has no trusted match.
-    choice : MotionChoice
+    choice : MotionChoice, optional
         Parameters.
 
     Returns
     -------
     (H, W, 2) array of float32
     """
+    choice = choice or MotionChoice()
     band = largest_around(*jumps(flow), choice.reach) > choice.jump
     chosen = np.empty(flow.shape, np.float32)
     _native.choose_motions(
