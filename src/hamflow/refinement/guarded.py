@@ -104,4 +104,5 @@ class GuardedRefinement(VariationalRefinement):
             mixed = largest_around(right, down, _NEAR)
             weight = weight / (1 + np.square(mixed / np.float32(self.near)))
         flow = refine(*images, start, weight, config=config, edges=(edges[0], edges[1]))
-        return start + (flow - start).clip(-limit, limit)
+        moved: Flow = start + (flow - start).clip(-limit, limit)
+        return moved
