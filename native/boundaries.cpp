@@ -76,12 +76,14 @@ class Chooser {
         const int count = candidates(y, x, motions);
         if (count == 1) return motions[0];  // most of the band: nothing to choose
         weigh(y, x, weights);
-        float least = 0;
+        float least = disagreement(y, x, motions[0], weights) + data(y, x, motions[0], weights) -
+                      (p_.trust[i] > 0 ? p_.margin : p_.untrusted_margin);
         int winner = 0;
-        for (int k = 0; k < count; ++k) {
-            float cost = disagreement(y, x, motions[k], weights) + data(y, x, motions[k], weights);
-            if (k == 0) cost -= p_.trust[i] > 0 ? p_.margin : p_.untrusted_margin;
-            if (k > 0 && !(cost < least)) continue;
+        // Costs are not negative: often one of them is enough.
+        for (int k = 1; k < count && least > 0; ++k) {
+            float cost = data(y, x, motions[k], weights);
+            if (cost < least) cost += disagreement(y, x, motions[k], weights);
+            if (!(cost < least)) continue;
             least = cost;
             winner = k;
         }

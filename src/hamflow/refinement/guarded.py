@@ -9,7 +9,7 @@ import numpy as np
 
 from hamflow._check import check_range
 from hamflow._types import Field, Flow, FrameLike, Image, Mask
-from hamflow.refinement.boundaries import choose, jumps, largest_around
+from hamflow.refinement.boundaries import MotionChoice, choose, jumps, largest_around
 from hamflow.refinement.pyramid import coarse_to_fine
 from hamflow.refinement.variational import VariationalRefinement, features_of, refine
 
@@ -78,8 +78,8 @@ class GuardedRefinement(VariationalRefinement):
                 # What the coarser scale could not show: first the motions, then their boundaries.
                 warps = self.warps // 2
                 flow = self._within(limit, images, flow, weight, self.warps - warps, loose=True)
-                for _ in range(self.rounds):
-                    flow = choose(frames[0].at(finer), *images, flow, weight)
+                choice = MotionChoice(rounds=self.rounds)
+                flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return self._within(limit / 2, images, flow, weight, warps, loose=False)
 
         return coarse_to_fine(frames[0], flow, trusted, scale, refine_at)
