@@ -186,8 +186,8 @@ void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<
     const auto [radius, color, nearness] = neighborhood;
     const auto [difference, outside] = data;
     const auto [smoothness, apart, distrust] = agreement;
-    if (radius < 0 || radius > 100 || !(color >= 0) || !(nearness > 0))
-        throw nb::value_error("neighborhood: radius in 0..100, color >= 0, nearness > 0");
+    if (radius < 1 || radius > 100 || !(color >= 0) || !(nearness > 0))
+        throw nb::value_error("neighborhood: radius in 1..100, color >= 0, nearness > 0");
     if (!(difference > 0) || !(outside >= 0))
         throw nb::value_error("data: difference > 0, outside >= 0");
     if (!(smoothness >= 0) || !(apart > 0) || !(distrust >= 0))

@@ -24,12 +24,20 @@ struct Motion {
 
 float distance(Motion a, Motion b) { return std::fabs(a.u - b.u) + std::fabs(a.v - b.v); }
 
+constexpr std::size_t patch = 9;  // the offsets over which colors are compared
+
+struct Weights {
+    std::vector<float> agreement;  // of all neighbors, with the sum 1
+    float data[patch];
+};
+
 struct Offset {
     int y, x;
     float nearness;  // weight by distance
 };
 
-// The neighborhood from the center outwards: all of 3 x 3, and every other pixel beyond.
+// The neighborhood from the center outwards: all of 3 x 3 (always first), and every other pixel
+// beyond.
 std::vector<Offset> neighborhood(int radius, float deviation) {
     std::vector<Offset> offsets;
     for (int y = -radius; y <= radius; ++y)
@@ -48,7 +56,7 @@ class Chooser {
         : p_(p), offsets_(neighborhood(p.radius, p.nearness)) {}
 
     void row(int y) const {
-        std::vector<float> weights(offsets_.size());
+        Weights weights{std::vector<float>(offsets_.size()), {}};
         for (int x = 0; x < p_.w; ++x) {
             const std::size_t i = at(y, x);
             const Motion motion = p_.band[i] ? best(y, x, weights) : flow(i);
@@ -62,18 +70,20 @@ class Chooser {
     bool inside(int y, int x) const { return y >= 0 && x >= 0 && y < p_.h && x < p_.w; }
     Motion flow(std::size_t i) const { return {p_.flow[2 * i], p_.flow[2 * i + 1]}; }
 
-    Motion best(int y, int x, std::vector<float>& weights) const {
+    Motion best(int y, int x, Weights& weights) const {
         const std::size_t i = at(y, x);
         Motion motions[most];
         const int count = candidates(y, x, motions);
         if (count == 1) return motions[0];  // most of the band: nothing to choose
         weigh(y, x, weights);
-        float least = 0;
+        float least = disagreement(y, x, motions[0], weights) + data(y, x, motions[0], weights) -
+                      (p_.trust[i] > 0 ? p_.margin : p_.untrusted_margin);
         int winner = 0;
-        for (int k = 0; k < count; ++k) {
-            float cost = disagreement(y, x, motions[k], weights) + data(y, x, motions[k]);
-            if (k == 0) cost -= p_.trust[i] > 0 ? p_.margin : p_.untrusted_margin;
-            if (k > 0 && !(cost < least)) continue;
+        // Costs are not negative: often one of them is enough.
+        for (int k = 1; k < count && least > 0; ++k) {
+            float cost = data(y, x, motions[k], weights);
+            if (cost < least) cost += disagreement(y, x, motions[k], weights);
+            if (!(cost < least)) continue;
             least = cost;
             winner = k;
         }
@@ -102,41 +112,39 @@ class Chooser {
         return std::exp(-p_.color / colors * contrast);
     }
 
-    // Weights of the neighbors, with the sum 1.
-    void weigh(int y, int x, std::vector<float>& weights) const {
+    void weigh(int y, int x, Weights& weights) const {
         float total = 0;
         for (std::size_t n = 0; n < offsets_.size(); ++n) {
             const Offset& o = offsets_[n];
-            weights[n] = 0;
-            if (!inside(y + o.y, x + o.x)) continue;
-            const std::size_t j = at(y + o.y, x + o.x);
-            weights[n] = similarity(at(y, x), j) * o.nearness * (p_.trust[j] > 0 ? 1 : p_.distrust);
-            total += weights[n];
+            const bool exists = inside(y + o.y, x + o.x);
+            const std::size_t j = exists ? at(y + o.y, x + o.x) : 0;
+            const float similar = exists ? similarity(at(y, x), j) : 0;
+            if (n < patch) weights.data[n] = similar;
+            weights.agreement[n] = similar * o.nearness * (p_.trust[j] > 0 ? 1 : p_.distrust);
+            total += weights.agreement[n];
         }
-        // A pixel that nobody else resembles and that is not trusted itself has no voice.
-        for (float& weight : weights) weight /= std::max(total, 1e-9f);
+        for (float& weight : weights.agreement) weight /= std::max(total, 1e-9f);
     }
 
-    float disagreement(int y, int x, Motion motion, const std::vector<float>& weights) const {
+    float disagreement(int y, int x, Motion motion, const Weights& weights) const {
         float sum = 0;
         for (std::size_t n = 0; n < offsets_.size(); ++n) {
             const Offset& o = offsets_[n];
             if (!inside(y + o.y, x + o.x)) continue;
             const float apart = distance(flow(at(y + o.y, x + o.x)), motion);
-            sum += weights[n] * std::min(apart / p_.apart, 1.0f);
+            sum += weights.agreement[n] * std::min(apart / p_.apart, 1.0f);
         }
         return p_.smoothness * sum;
     }
 
-    float data(int y, int x, Motion motion) const {
+    float data(int y, int x, Motion motion, const Weights& weights) const {
         float sum = 0, total = 0;
-        for (int dy = -1; dy <= 1; ++dy)
-            for (int dx = -1; dx <= 1; ++dx) {
-                if (!inside(y + dy, x + dx)) continue;
-                const float weight = similarity(at(y, x), at(y + dy, x + dx));
-                sum += weight * difference(y + dy, x + dx, motion);
-                total += weight;
-            }
+        for (std::size_t n = 0; n < std::min(patch, offsets_.size()); ++n) {
+            if (weights.data[n] == 0) continue;
+            const Offset& o = offsets_[n];
+            sum += weights.data[n] * difference(y + o.y, x + o.x, motion);
+            total += weights.data[n];
+        }
         return sum / total;
     }
 

@@ -44,7 +44,7 @@ def test_a_refinement_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     [
         (
             '[refinement]\nmethod = "magic"',
-            "refinement.method must be one of variational, upsampling",
+            "refinement.method must be one of guarded, variational, upsampling",
         ),
         ("[matcher]\nmethod = 3", "matcher.method must be one of joint, local, not 3"),
         ('[completion]\nmethod = "none"\ncell = 3', "completion.cell is unknown"),

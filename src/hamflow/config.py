@@ -13,10 +13,10 @@ from hamflow._tables import build, config_of_file
 from hamflow.crf.joint_model import JointModel
 from hamflow.errors import InputError
 from hamflow.refinement import (
+    GuardedRefinement,
     LabelingCompletion,
     NoCompletion,
     Upsampling,
-    VariationalRefinement,
 )
 from hamflow.stages import STAGES, Completion, Matcher, Refinement, stage_class
 
@@ -74,7 +74,7 @@ class EstimatorConfig:
     memory: float = 2.0
     matcher: Matcher = field(default_factory=_fitted)
     completion: Completion = field(default_factory=LabelingCompletion)
-    refinement: Refinement = field(default_factory=VariationalRefinement)
+    refinement: Refinement = field(default_factory=GuardedRefinement)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str | os.PathLike):
@@ -114,7 +114,7 @@ PRESETS: dict[str, EstimatorConfig] = {
         matching_pixels=45_000,
         levels=2,
         completion=LabelingCompletion(neighbors=50, rounds=5),
-        refinement=VariationalRefinement(warps=3, sweeps=8),
+        refinement=GuardedRefinement(warps=3, sweeps=8),
     ),
     "balanced": EstimatorConfig(),
 }

@@ -2,25 +2,30 @@
 
 The stages behind the search, in the order of the data: the forward-backward `check`,
 the completion of what failed it (`AffineCompletion`), the subpixel refinement
-(`VariationalRefinement`), and the assessment of the result (`occluded`, `confidence`).
+(`GuardedRefinement`), and the assessment of the result (`occluded`, `confidence`).
 """
 
 from __future__ import annotations
 
+from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
 from hamflow.refinement.confidence import confidence, evidence
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
 from hamflow.refinement.labeling import LabelingCompletion, label_motions
+from hamflow.refinement.guarded import GuardedRefinement
 from hamflow.refinement.pyramid import Upsampling, coarse_to_fine
 from hamflow.refinement.variational import VariationalRefinement, features, refine
 
 __all__ = [
     "AffineCompletion",
     "LabelingCompletion",
+    "GuardedRefinement",
+    "MotionChoice",
     "NoCompletion",
     "Upsampling",
     "VariationalRefinement",
     "check",
+    "choose",
     "coarse_to_fine",
     "complete",
     "confidence",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
-from hamflow._types import Field, Flow, Image
+from hamflow._types import Field, Flow, Image, Mask
+
+T = TypeVar("T", np.float32, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class MotionChoice:
         Difference, in pixels, of motions that do not agree at all.
     distrust : float
         Weight of neighbors without a trusted match.
+    rounds : int
+        How often pixels choose.
     margin : float
         By how much another motion has to be better.
     untrusted_margin : float
@@ -53,6 +59,7 @@ class MotionChoice:
     smoothness: float = 1.0
     apart: float = 2.0
     distrust: float = 0.3
+    rounds: int = 2
     margin: float = 0.05
     untrusted_margin: float = 0.15
 
@@ -63,7 +70,8 @@ def choose(
     features1: Image,
     flow: Flow,
     weight: Field,
-    choice: MotionChoice,
+    *,
+    choice: MotionChoice | None = None,
 ) -> Flow:
     """Let pixels beside motion boundaries take the motion of a neighbor.
 
@@ -82,29 +90,40 @@ def choose(
         To choose from.
     weight : (H, W) array of float32
         0 where a pixel has no trusted match.
-    choice : MotionChoice
+    choice : MotionChoice, optional
         Parameters.
 
     Returns
     -------
     (H, W, 2) array of float32
     """
-    band = largest_around(*jumps(flow), choice.reach) > choice.jump
-    chosen = np.empty(flow.shape, np.float32)
-    _native.choose_motions(
-        np.ascontiguousarray(guide, np.float32),
-        features0,
-        features1,
-        np.ascontiguousarray(weight, np.float32),
-        band.view(np.uint8),
-        np.ascontiguousarray(flow, np.float32),
-        (choice.radius, choice.color, choice.nearness),
-        (choice.difference, choice.outside),
-        (choice.smoothness, choice.apart, choice.distrust),
-        (choice.margin, choice.untrusted_margin),
-        chosen,
-    )
-    return chosen
+    choice = choice or MotionChoice()
+    guide = np.ascontiguousarray(guide, np.float32)
+    weight = np.ascontiguousarray(weight, np.float32)
+    flow = np.ascontiguousarray(flow, np.float32)
+    again: Mask | None = None
+    for _ in range(choice.rounds):
+        band = largest_around(*jumps(flow), choice.reach) > choice.jump
+        if again is not None:
+            band &= again
+        chosen = np.empty_like(flow)
+        _native.choose_motions(
+            guide,
+            features0,
+            features1,
+            weight,
+            band.view(np.uint8),
+            flow,
+            (choice.radius, choice.color, choice.nearness),
+            (choice.difference, choice.outside),
+            (choice.smoothness, choice.apart, choice.distrust),
+            (choice.margin, choice.untrusted_margin),
+            chosen,
+        )
+        # Where no neighbor has changed, the choice would be the same.
+        again = dilated((chosen != flow).any(axis=2), choice.radius)
+        flow = chosen
+    return flow
 
 
 def jumps(flow: Flow) -> tuple[Field, Field]:
@@ -120,11 +139,15 @@ def largest_around(right: Field, down: Field, reach: int) -> Field:
     largest = np.maximum(right, down)
     largest[:, 1:] = np.maximum(largest[:, 1:], right[:, :-1])
     largest[1:] = np.maximum(largest[1:], down[:-1])
+    return dilated(largest, reach)
+
+
+def dilated(field: NDArray[T], reach: int) -> NDArray[T]:
+    """Return the largest value, not below 0, within a square of `reach` pixels on all sides."""
     for axis in (0, 1):
         padding = [(reach, reach) if a == axis else (0, 0) for a in range(2)]
-        padded = np.pad(largest, padding)
-        size = largest.shape[axis]
+        padded, size = np.pad(field, padding), field.shape[axis]
         for k in range(2 * reach + 1):
             part = padded[k : k + size] if axis == 0 else padded[:, k : k + size]
-            largest = np.maximum(largest, part)
-    return largest
+            field = np.maximum(field, part)
+    return field

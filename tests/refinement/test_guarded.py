@@ -1,0 +1,114 @@
+"""The guarded refinement: it does no harm to a flow that is right, and helps one that is not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from _problems import same_bytes, with_threads
+from _synthetic import SMALL, textures
+from hamflow import Frame, InputError
+from hamflow._scale import upsample_linear
+from hamflow.datasets.synthetic import SyntheticScene, render_scene
+from hamflow.descriptors import load_model
+from hamflow.flow import endpoint_error
+from hamflow.refinement import GuardedRefinement, VariationalRefinement
+
+Array = NDArray[Any]
+F = np.float32
+SEEDS = (1, 2)  # with motion boundaries
+
+
+@cache
+def scene(seed: int) -> SyntheticScene:
+    return render_scene(replace(SMALL, height=160, width=192), seed, textures())
+
+
+def frames(scene: SyntheticScene) -> tuple[Frame, Frame]:
+    descriptor = load_model("pairs")
+    return Frame(scene.image0, descriptor), Frame(scene.image1, descriptor)
+
+
+def error(flow: Array, scene: SyntheticScene) -> float:
+    return float(np.nanmean(endpoint_error(flow, scene.flow)))
+
+
+def halved(scene: SyntheticScene) -> tuple[Array, Array]:
+    """The truth and the visible pixels at half the size."""
+    height, width = scene.flow.shape[:2]
+    boxes = scene.flow.reshape(height // 2, 2, width // 2, 2, 2).mean(axis=(1, 3)) / 2
+    hidden = scene.occluded.reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3))
+    return boxes.astype(F), hidden < 0.5
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_truth_stays(seed: int) -> None:
+    truth = scene(seed).flow
+    arguments = frames(scene(seed)), truth, ~scene(seed).occluded, 1
+    refined = GuardedRefinement()(*arguments)
+    found, before = (
+        error(refined, scene(seed)),
+        error(VariationalRefinement()(*arguments), scene(seed)),
+    )
+    enlarged = upsample_linear(halved(scene(seed))[0], 2, truth.shape[:2]) * F(2)
+    assert found <= 1.3 * error(enlarged, scene(seed))
+    assert found < 0.5 * before
+    assert abs(refined - truth).max() <= 0.5 + 1e-4
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_half_the_truth_stays_better_than_without_guards(seed: int) -> None:
+    small, visible = halved(scene(seed))
+    arguments = frames(scene(seed)), small, visible, 2
+    guarded = error(GuardedRefinement()(*arguments), scene(seed))
+    assert guarded < 0.85 * error(VariationalRefinement()(*arguments), scene(seed))
+
+
+def test_whole_pixels_become_fractions() -> None:
+    rng = np.random.default_rng(0)
+    wide = np.pad(rng.random((30, 40, 3)), ((2, 2), (2, 2), (0, 0)), mode="wrap")
+    fine = upsample_linear(wide.astype(F), 4, (136, 176))
+    images = fine[4:132:2, 4:172:2], fine[5:133:2, 4:172:2]  # half a pixel up
+    pair = Frame(images[0], load_model("pairs")), Frame(images[1], load_model("pairs"))
+    flow = GuardedRefinement()(pair, np.zeros((32, 42, 2), F), np.ones((32, 42), np.bool_), 2)
+    assert abs(flow[8:-8, 8:-8] - [0, -0.5]).max() < 0.1
+
+
+def test_equal_images_and_threads() -> None:
+    frame, other = frames(scene(0))
+    nothing, everywhere = np.zeros((80, 96, 2), F), np.ones((80, 96), np.bool_)
+    assert not GuardedRefinement()((frame, frame), nothing, everywhere, 2).any()
+    small, visible = halved(scene(0))
+
+    def run() -> Array:
+        return GuardedRefinement()((frame, other), small, visible, 2)
+
+    assert same_bytes(with_threads(1, run), with_threads(3, run))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (7, 2), (13, 17)])
+@pytest.mark.parametrize("scale", [1, 2, 4])
+def test_any_size(shape: tuple[int, int], scale: int) -> None:
+    rng = np.random.default_rng(0)
+    pair = tuple(Frame(rng.random((*shape, 3)), load_model("pairs")) for _ in range(2))
+    small = tuple(-(-side // scale) for side in shape)
+    flow = rng.normal(size=(*small, 2)).astype(F) * 3
+    result = GuardedRefinement()((pair[0], pair[1]), flow, rng.random(small) < 0.7, scale)
+    assert result.shape == (*shape, 2)
+    assert result.dtype == F
+    assert np.isfinite(result).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("boundary", 0), ("near", -1), ("firmness", -0.5), ("limit", math.nan), ("rounds", 1.5)],
+)
+def test_bad_parameters(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name} must .*{value}.*\\.$"):
+        GuardedRefinement(**{name: value})
