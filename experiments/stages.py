@@ -31,7 +31,8 @@ from hamflow._scale import upsample_linear
 from hamflow._types import Flow, Mask
 from hamflow.datasets.folder import FolderDataset
 from hamflow.flow import endpoint_error
-from hamflow.refinement import AffineCompletion
+from hamflow.refinement import AffineCompletion, complete
+from hamflow.stages import MatchEvidence
 
 RIGHT = 1.5
 COLUMNS = ("now", "matches", "visible", "completed", "upsampled", "truth")
@@ -54,19 +55,23 @@ def stage_errors(estimator: Estimator, pair: Any) -> dict[str, float]:
     full = _everywhere(frames[0].at(1), pair.flow)
     unknown = pair.occluded is None
     visible_full = np.ones(frames[0].shape, np.bool_) if unknown else ~pair.occluded
-    small, known = _reduced(pair.flow, scale)
-    truth = np.where(known[..., None], small, _reduced(full, scale)[0])
-    visible = _reduced(visible_full.astype(np.float32)[..., None], scale)[0][..., 0] > 0.5
+    small, known = reduced(pair.flow, scale)
+    truth = np.where(known[..., None], small, reduced(full, scale)[0])
+    visible = reduced(visible_full.astype(np.float32)[..., None], scale)[0][..., 0] > 0.5
     right = found.trusted & (np.nan_to_num(endpoint_error(found.flow, truth), nan=99.0) <= RIGHT)
-    complete, refine = estimator.config.completion, estimator.config.refinement
+    fill, refine = estimator.config.completion, estimator.config.refinement
 
-    def refined(flow: Flow, trusted: Mask) -> Flow:
-        return refine(frames, complete(image, flow, trusted)[0], trusted, scale)
+    bits = frames[0].bits(scale), frames[1].bits(scale)
+    back = (matches.directions[-1].flow, matches.directions[-1].trusted)
+
+    def refined(flow: Flow, trusted: Mask, back: tuple[Flow, Mask]) -> Flow:
+        known = MatchEvidence(image, bits, flow, trusted, back)
+        return refine(frames, fill(known)[0], trusted, scale)
 
     flows = {
         "now": result.flow,
-        "matches": refined(found.flow, right),
-        "visible": refined(np.rint(truth), visible),
+        "matches": refined(found.flow, right, back),
+        "visible": refined(np.rint(truth), visible, way_back(truth, visible)),
         "completed": refine(frames, truth, visible, scale),
         "upsampled": upsample_linear(truth, scale, frames[0].shape) * np.float32(scale),
         "truth": refine(frames, full, visible_full, 1),
@@ -74,7 +79,20 @@ def stage_errors(estimator: Estimator, pair: Any) -> dict[str, float]:
     return {name: float(np.nanmean(endpoint_error(flows[name], pair.flow))) for name in COLUMNS}
 
 
-def _reduced(field: Flow, scale: int) -> tuple[Flow, Mask]:
+def way_back(flow: Flow, visible: Mask) -> tuple[Flow, Mask]:
+    """Return the flow of the other direction in whole pixels, and where a pixel is seen."""
+    height, width = visible.shape
+    y, x = np.nonzero(visible)
+    step = np.rint(flow[y, x]).astype(np.intp)
+    to_x, to_y = x + step[:, 0], y + step[:, 1]
+    inside = (to_x >= 0) & (to_x < width) & (to_y >= 0) & (to_y < height)
+    back, seen = np.zeros_like(flow), np.zeros_like(visible)
+    back[to_y[inside], to_x[inside]] = -step[inside]
+    seen[to_y[inside], to_x[inside]] = True
+    return back, seen
+
+
+def reduced(field: Flow, scale: int) -> tuple[Flow, Mask]:
     """Return the means of the known pixels of boxes, a flow in pixels of the scale, and where."""
     height, width = field.shape[:2]
     padded = np.pad(field, ((0, -height % scale), (0, -width % scale), (0, 0)), mode="edge")
@@ -92,7 +110,7 @@ def _everywhere(image: Any, flow: Flow) -> Flow:
     known = np.isfinite(flow).all(axis=2)
     if known.all():
         return flow
-    filled = AffineCompletion(cell=1, smallest=0)(image, flow, known)[0]
+    filled = complete(image, flow, known, AffineCompletion(cell=1, smallest=0))[0]
     return np.where(known[..., None], flow, filled)
 
 

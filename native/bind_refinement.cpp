@@ -3,8 +3,12 @@
 #include <vector>
 
 #include "bind.hpp"
+#include "candidates.hpp"
 #include "components.hpp"
+#include "geodesic.hpp"
 #include "interpolation.hpp"
+#include "planes.hpp"
+#include "scoring.hpp"
 #include "variational.hpp"
 
 namespace hamflow::bind {
@@ -16,10 +20,16 @@ void drop_small_components(Out<std::uint8_t, 2> mask, int least) {
     without_gil([&] { drop_small(mask.data(), h, w, least); });
 }
 
+void expect_pixels(const In<std::int32_t, 1>& pixel, std::size_t count) {
+    for (std::size_t k = 0; k < pixel.shape(0); ++k)
+        if (pixel.data()[k] < 0 || static_cast<std::size_t>(pixel.data()[k]) >= count)
+            throw nb::value_error("pixel: outside of the image");
+}
+
 void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t, 1> pixel,
                          In<float, 2> place, In<float, 2> match, In<float, 1> trust,
                          std::tuple<int, float, float, int> how, Out<float, 3> flow,
-                         Out<float, 2> distance) {
+                         Out<float, 2> distance, Maybe<Out<float, 2>> models) {
     const std::size_t h = right.shape(0), w = right.shape(1), seeds = pixel.shape(0);
     if (h * w > (1u << 30)) throw nb::value_error("right: at most 2^30 pixels");
     expect_shape(down, "down", {h, w});
@@ -28,18 +38,107 @@ void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t,
     expect_shape(trust, "trust", {seeds});
     expect_shape(flow, "flow", {h, w, 2});
     expect_shape(distance, "distance", {h, w});
+    if (models) expect_shape(*models, "models", {seeds, 6});
     if (seeds < 1) throw nb::value_error("pixel: at least one seed");
-    for (std::size_t s = 0; s < seeds; ++s)
-        if (pixel.data()[s] < 0 || static_cast<std::size_t>(pixel.data()[s]) >= h * w)
-            throw nb::value_error("pixel: outside of the image");
+    expect_pixels(pixel, h * w);
     const auto [neighbors, reach, tolerance, rounds] = how;
     if (neighbors < 1 || neighbors > 10000 || !(reach > 0) || !(tolerance > 0) || rounds < 0)
         throw nb::value_error("how: neighbors in 1..10000, reach > 0, tolerance > 0, rounds >= 0");
     const Interpolation problem{
         side(h),      side(w),      right.data(), down.data(), static_cast<int>(seeds),
         pixel.data(), place.data(), match.data(), trust.data(), neighbors,
-        reach,        tolerance,    rounds,       flow.data(), distance.data()};
+        reach,        tolerance,    rounds,       flow.data(), distance.data(),
+        models ? models->data() : nullptr};
     without_gil([&] { interpolate(problem); });
+}
+
+int planes(In<float, 2> place, In<float, 2> match, In<float, 2> models,
+           std::tuple<int, int, float> how, Out<double, 2> planes, Out<std::int32_t, 1> plane) {
+    const std::size_t seeds = place.shape(0), count = planes.shape(0);
+    expect_shape(place, "place", {seeds, 2});
+    expect_shape(match, "match", {seeds, 2});
+    expect_shape(models, "models", {seeds, 6});
+    expect_shape(planes, "planes", {count, 9});
+    expect_shape(plane, "plane", {seeds});
+    const auto [tries, least, tolerance] = how;
+    if (count > 255) throw nb::value_error("planes: at most 255");
+    if (tries < 0 || tries > 100000 || least < 1 || !(tolerance > 0))
+        throw nb::value_error("how: tries in 0..100000, least >= 1, tolerance > 0");
+    const PlaneSearch search{static_cast<int>(seeds), place.data(), match.data(), models.data(),
+                             static_cast<int>(count), tries,        least,        tolerance,
+                             planes.data(),           plane.data()};
+    int found = 0;
+    without_gil([&] { found = find_planes(search); });
+    return found;
+}
+
+void distances(In<float, 2> right, In<float, 2> down, In<std::uint8_t, 3> source, int rounds,
+               Out<float, 3> distance) {
+    const std::size_t h = right.shape(0), w = right.shape(1), sets = source.shape(0);
+    expect_shape(down, "down", {h, w});
+    expect_shape(source, "source", {sets, h, w});
+    expect_shape(distance, "distance", {sets, h, w});
+    if (rounds < 0) throw nb::value_error("rounds: >= 0");
+    const Geodesic problem{side(h),      side(w),       static_cast<int>(sets), right.data(),
+                           down.data(),  source.data(), rounds,                 distance.data()};
+    without_gil([&] { geodesic_distances(problem); });
+}
+
+void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float, 4> motion,
+           std::tuple<In<float, 3>, In<std::uint8_t, 2>> matched,
+           std::tuple<In<float, 3>, In<std::uint8_t, 2>> back, In<float, 3> geodesic,
+           In<float, 2> texture, In<float, 1> size, std::tuple<float, float, float, float> range,
+           In<std::int32_t, 1> pixel, In<float, 1> network, Maybe<Out<float, 3>> features,
+           Maybe<Out<float, 2>> score) {
+    const std::size_t labels = motion.shape(0), h = motion.shape(1), w = motion.shape(2);
+    const std::size_t pixels = pixel.shape(0);
+    expect_shape(motion, "motion", {labels, h, w, 2});
+    const auto& [bits0, bits1] = bits;
+    expect_shape(bits0, "bits", {h, w});
+    expect_shape(bits1, "bits", {h, w});
+    for (const auto* pair : {&matched, &back}) {
+        expect_shape(std::get<0>(*pair), "a flow", {h, w, 2});
+        expect_shape(std::get<1>(*pair), "a mask", {h, w});
+    }
+    expect_shape(geodesic, "geodesic", {labels, h, w});
+    expect_shape(texture, "texture", {h, w});
+    expect_shape(size, "size", {labels});
+    if (labels < 1 || labels > 256) throw nb::value_error("motion: 1 to 256 candidates");
+    expect_pixels(pixel, h * w);
+    if (features) expect_shape(*features, "features", {pixels, labels, score_features});
+    if (score) expect_shape(*score, "score", {pixels, labels});
+    int hidden = 1;
+    const auto weights = [](int n) { return 2 * score_features + n * (score_features + n + 3); };
+    while (hidden < 64 && weights(hidden) < static_cast<int>(network.shape(0))) ++hidden;
+    if (static_cast<std::size_t>(weights(hidden)) != network.shape(0))
+        throw nb::value_error("network has the wrong shape");
+    const Scoring problem{side(h), side(w), static_cast<int>(labels), bits0.data(), bits1.data(),
+                          motion.data(), std::get<0>(matched).data(), std::get<1>(matched).data(),
+                          std::get<0>(back).data(), std::get<1>(back).data(), geodesic.data(),
+                          texture.data(), size.data(), {std::get<0>(range), std::get<1>(range)},
+                          {std::get<2>(range), std::get<3>(range)}, static_cast<int>(pixels),
+                          pixel.data(), hidden, network.data(),
+                          features ? features->data() : nullptr, score ? score->data() : nullptr};
+    without_gil([&] { score_candidates(problem); });
+}
+
+void choose(In<std::int32_t, 1> pixel, In<float, 2> unary, In<float, 4> motion, In<float, 2> right,
+            In<float, 2> down, std::tuple<float, int> how, Out<std::int32_t, 2> label) {
+    const std::size_t labels = motion.shape(0), h = motion.shape(1), w = motion.shape(2);
+    expect_shape(unary, "unary", {pixel.shape(0), labels});
+    expect_shape(motion, "motion", {labels, h, w, 2});
+    expect_shape(right, "right", {h, w});
+    expect_shape(down, "down", {h, w});
+    expect_shape(label, "label", {h, w});
+    const auto [cap, rounds] = how;
+    if (labels < 1 || labels > 256) throw nb::value_error("motion: 1 to 256 candidates");
+    if (!(cap >= 0) || rounds < 0) throw nb::value_error("how: cap >= 0, rounds >= 0");
+    expect_pixels(pixel, h * w);
+    const CandidateProblem problem{
+        side(h),      side(w),      static_cast<int>(labels), static_cast<int>(pixel.shape(0)),
+        pixel.data(), unary.data(), motion.data(),            right.data(),
+        down.data(),  cap,          rounds,                   label.data()};
+    without_gil([&] { choose_candidates(problem); });
 }
 
 void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
@@ -75,7 +174,17 @@ void define_refinement(nb::module_& m) {
     m.def("drop_small", drop_small_components, out("mask"), nb::arg("least"));
     m.def("interpolate", interpolate_matches, nb::arg("right"), nb::arg("down"), nb::arg("pixel"),
           nb::arg("place"), nb::arg("match"), nb::arg("trust"), nb::arg("how"), out("flow"),
-          out("distance"));
+          out("distance"), out("models").none() = nb::none());
+    m.def("find_planes", planes, nb::arg("place"), nb::arg("match"), nb::arg("models"),
+          nb::arg("how"), out("planes"), out("plane"));
+    m.def("geodesic_distances", distances, nb::arg("right"), nb::arg("down"), nb::arg("source"),
+          nb::arg("rounds"), out("distance"));
+    m.def("score_candidates", score, nb::arg("bits"), nb::arg("motion"), nb::arg("matched"),
+          nb::arg("back"), nb::arg("geodesic"), nb::arg("texture"), nb::arg("size"),
+          nb::arg("range"), nb::arg("pixel"), nb::arg("network"), out("features").none(),
+          out("score").none());
+    m.def("choose_candidates", choose, nb::arg("pixel"), nb::arg("unary"), nb::arg("motion"),
+          nb::arg("right"), nb::arg("down"), nb::arg("how"), out("label"));
     m.def("variational", variational, nb::arg("f0"), nb::arg("f1"), nb::arg("first_group"),
           nb::arg("strength"), nb::arg("weight"), nb::arg("right"), nb::arg("down"),
           nb::arg("terms"), nb::arg("schedule"), out("flow"));

@@ -70,6 +70,7 @@ class Interpolator {
             changed.swap(changes);
         }
         parallel_for(p_.h, [&](int y) { paint_row(y); });
+        if (p_.models != nullptr) write_models();
     }
 
    private:
@@ -288,6 +289,13 @@ class Interpolator {
             p_.flow[2 * i] = a.u_at(static_cast<float>(x), static_cast<float>(y));
             p_.flow[2 * i + 1] = a.v_at(static_cast<float>(x), static_cast<float>(y));
         }
+    }
+
+    void write_models() const {
+        float* out = p_.models;
+        for (const Affine& a : models_)
+            for (float value : {a.u_at(0, 0), a.ux, a.uy, a.v_at(0, 0), a.vx, a.vy})
+                *out++ = value;
     }
 
     static constexpr double flatness = 4.0;  // in square pixels

@@ -17,6 +17,7 @@ struct Interpolation {
     int rounds;                 // in which seeds take over models of their neighbors
     float* flow;                // h x w x 2
     float* distance;            // h x w: geodesic distance to the nearest seed
+    float* models = nullptr;    // seeds x 6, if wanted: u = m0 + m1 x + m2 y, v = m3 + m4 x + m5 y
 };
 
 void interpolate(const Interpolation&);

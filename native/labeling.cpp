@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "popcount.hpp"
 #include "threads.hpp"
 
 namespace hamflow {
@@ -22,14 +23,6 @@ void for_each_target(int h, int w, const Window& win, const std::int16_t* u,
             at(i, to, inside);
         }
     });
-}
-
-// By sums of ever larger groups of bits: this file is compiled for any processor.
-int popcount(std::uint64_t x) {
-    x -= (x >> 1) & 0x5555555555555555u;
-    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
-    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    return static_cast<int>((x * 0x0101010101010101u) >> 56);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ from hamflow._tables import build, config_of_file
 from hamflow.crf.joint_model import JointModel
 from hamflow.errors import InputError
 from hamflow.refinement import (
-    AffineCompletion,
+    LabelingCompletion,
     NoCompletion,
     Upsampling,
     VariationalRefinement,
@@ -65,7 +65,7 @@ class EstimatorConfig:
     bidirectional: bool = True
     memory: float = 2.0
     matcher: Matcher = field(default_factory=_fitted)
-    completion: Completion = field(default_factory=AffineCompletion)
+    completion: Completion = field(default_factory=LabelingCompletion)
     refinement: Refinement = field(default_factory=VariationalRefinement)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ PRESETS: dict[str, EstimatorConfig] = {
         model="fast",
         matching_pixels=45_000,
         levels=2,
-        completion=AffineCompletion(neighbors=50, rounds=5),
+        completion=LabelingCompletion(neighbors=50, rounds=5),
         refinement=VariationalRefinement(warps=3, sweeps=8),
     ),
     "balanced": EstimatorConfig(),

@@ -15,7 +15,7 @@ from hamflow.descriptors import load_model
 from hamflow.errors import InputError
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
-from hamflow.pipeline.matches import Matches
+from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
 from hamflow.refinement import check, confidence, evidence, occluded
@@ -145,10 +145,8 @@ class Estimator:
             with clock.stage("check", step.share + 0.25):
                 trusted = check([flow for flow, _ in found])
             with clock.stage("completion", step.share + 0.26):
-                completed = [
-                    self.config.completion(frame.at(step.scale), flow, mask)
-                    for frame, (flow, _), mask in zip(frames, found, trusted, strict=False)
-                ]
+                known = match_evidence(frames, found, trusted, step.scale)
+                completed = [self.config.completion(direction) for direction in known]
             matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         assert matches is not None
 

@@ -8,6 +8,7 @@ as ``method = "name"`` in the table of the stage. Descriptors are chosen by `ham
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Protocol
 
@@ -21,6 +22,7 @@ STAGES: dict[str, dict[str, str]] = {
         "local": "hamflow.matching.local_model:LocalModel",
     },
     "completion": {
+        "labelling": "hamflow.refinement.labeling:LabelingCompletion",
         "affine": "hamflow.refinement.completion:AffineCompletion",
         "none": "hamflow.refinement.completion:NoCompletion",
     },
@@ -78,12 +80,37 @@ class Matcher(Protocol):
         """Return the matcher for a pair that begins with the labels of the pair before."""
 
 
+@dataclass(frozen=True, eq=False)
+class MatchEvidence:
+    """What a completion knows of one direction, all at the scale of the matches.
+
+    Attributes
+    ----------
+    image : (H, W, C) array of float32
+        The image that the flow starts from, from 0 to 1.
+    bits : (Bits, Bits)
+        Descriptors of this image and of the one that the flow leads to.
+    flow : (H, W, 2) array of float32
+        As it was matched; NaN where it is unknown.
+    trusted : (H, W) array of bool
+        Where it can be relied on.
+    back : (Flow, Mask), optional
+        Flow of the other direction, and where it can be relied on, if both were matched.
+    """
+
+    image: Image
+    bits: tuple[Bits, Bits]
+    flow: Flow
+    trusted: Mask
+    back: tuple[Flow, Mask] | None = None
+
+
 class Completion(Protocol):
     """From trusted matches to a flow everywhere."""
 
     method: ClassVar[str]
 
-    def __call__(self, image: Image, flow: Flow, trusted: Mask) -> tuple[Flow, Field]:
+    def __call__(self, matches: MatchEvidence) -> tuple[Flow, Field]:
         """Return the completed flow, and how far each pixel is from the nearest match."""
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hamflow._types import Field, Flow, Mask
-from hamflow.stages import Match
+from hamflow.pipeline.frame import Frame
+from hamflow.stages import Match, MatchEvidence
 from hamflow.window import Window
 
 
@@ -34,6 +35,22 @@ class Found(NamedTuple):
 
     flow: Flow
     certificate: Certificate
+
+
+def match_evidence(
+    frames: tuple[Frame, Frame], found: Sequence[Found], trusted: Sequence[Mask], scale: int
+) -> list[MatchEvidence]:
+    """Return what a completion gets to know of each direction that was matched."""
+    both = [(flow, mask) for (flow, _), mask in zip(found, trusted, strict=True)]
+    return [
+        MatchEvidence(
+            frames[k].at(scale),
+            (frames[k].bits(scale), frames[1 - k].bits(scale)),
+            *both[k],
+            both[1 - k] if len(both) == 2 else None,
+        )
+        for k in range(len(both))
+    ]
 
 
 @dataclass(frozen=True, eq=False)

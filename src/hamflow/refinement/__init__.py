@@ -10,11 +10,13 @@ from __future__ import annotations
 from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
 from hamflow.refinement.confidence import confidence, evidence
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
+from hamflow.refinement.labeling import LabelingCompletion, label_motions
 from hamflow.refinement.pyramid import Upsampling, coarse_to_fine
 from hamflow.refinement.variational import VariationalRefinement, features, refine
 
 __all__ = [
     "AffineCompletion",
+    "LabelingCompletion",
     "NoCompletion",
     "Upsampling",
     "VariationalRefinement",
@@ -26,6 +28,7 @@ __all__ = [
     "disagreement",
     "evidence",
     "features",
+    "label_motions",
     "occluded",
     "refine",
 ]

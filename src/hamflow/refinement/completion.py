@@ -14,6 +14,7 @@ from hamflow._check import check_range
 from hamflow._types import Field, Flow, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import contrasts, gaussian
+from hamflow.stages import MatchEvidence
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,9 @@ class AffineCompletion:
             check_range(self, name, 1e-6, 1e6)
         check_range(self, "blur", 0, 20)
 
-    def __call__(self, image: Image, flow: Flow, trusted: Mask) -> tuple[Flow, Field]:
+    def __call__(self, matches: MatchEvidence) -> tuple[Flow, Field]:
         """Return the completed flow, and the distance of each pixel to the nearest match."""
-        return complete(image, flow, trusted, self)
+        return complete(matches.image, matches.flow, matches.trusted, self)
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,9 @@ class NoCompletion:
 
     method: ClassVar[str] = "none"
 
-    def __call__(self, image: Image, flow: Flow, trusted: Mask) -> tuple[Flow, Field]:
+    def __call__(self, matches: MatchEvidence) -> tuple[Flow, Field]:
         """Return the flow, and 0 for every distance."""
-        return flow, np.zeros(flow.shape[:2], np.float32)
+        return matches.flow, np.zeros(matches.trusted.shape, np.float32)
 
 
 def complete(
@@ -113,7 +114,32 @@ def complete(
     .. [2] Y. Hu, Y. Li, R. Song: Robust interpolation of correspondences for large displacement
        optical flow. CVPR 2017.
     """
-    config = config or AffineCompletion()
+    filled = interpolated(image, flow, trusted, config or AffineCompletion())
+    return filled.flow, filled.distance
+
+
+class Matches(NamedTuple):
+    """The matches that the interpolation starts from."""
+
+    pixel: NDArray[np.int32]  # y * width + x, where the seed is
+    place: NDArray[np.float32]  # (N, 2): x, y, where the flow was measured
+    flow: NDArray[np.float32]  # (N, 2)
+    trust: NDArray[np.float32]  # share of the pixels around that agree
+
+
+class Interpolated(NamedTuple):
+    """A flow interpolated between matches, and what it was made of."""
+
+    flow: Flow
+    distance: Field
+    kept: Mask  # the trusted pixels without small regions
+    matches: Matches
+    models: NDArray[np.float32]  # (N, 6): affine motion of each match, relative to the origin
+    steps: tuple[Field, Field]  # lengths of the steps to the right and lower neighbor
+
+
+def interpolated(image: Image, flow: Flow, trusted: Mask, config: AffineCompletion) -> Interpolated:
+    """Return what `complete` does, with all that it was made of."""
     height, width = image.shape[:2]
     if flow.shape != (height, width, 2) or trusted.shape != (height, width):
         raise InputError(
@@ -125,12 +151,13 @@ def complete(
     known = np.asarray(np.isfinite(flow).all(axis=2))
     if not known.any():
         raise InputError("flow is unknown everywhere; there is nothing to complete it from.")
-    matches = _matches(flow, _trusted(trusted & known, known, config.smallest), config.cell)
+    kept = _trusted(trusted & known, known, config.smallest)
+    matches = _matches(flow, kept, config.cell)
     # Sums over channels, as if there were always three of them.
     right, down = (np.float32(config.step) + 3 * c for c in contrasts(gaussian(image, config.blur)))
-    completed = np.empty((height, width, 2), np.float32)
+    filled = np.empty((height, width, 2), np.float32)
     distance = np.empty((height, width), np.float32)
-    how = (config.neighbors, config.reach, config.tolerance, config.rounds)
+    models = np.empty((len(matches.pixel), 6), np.float32)
     _native.interpolate(
         right,
         down,
@@ -138,11 +165,12 @@ def complete(
         matches.place,
         matches.flow,
         matches.trust,
-        how,
-        completed,
+        (config.neighbors, config.reach, config.tolerance, config.rounds),
+        filled,
         distance,
+        models,
     )
-    return completed, distance
+    return Interpolated(filled, distance, kept, matches, models, (right, down))
 
 
 def _trusted(mask: Mask, known: Mask, smallest: int) -> Mask:
@@ -154,14 +182,7 @@ def _trusted(mask: Mask, known: Mask, smallest: int) -> Mask:
     return known
 
 
-class _Matches(NamedTuple):
-    pixel: NDArray[np.int32]  # y * width + x, where the seed is
-    place: NDArray[np.float32]  # (N, 2): x, y, where the flow was measured
-    flow: NDArray[np.float32]  # (N, 2)
-    trust: NDArray[np.float32]  # share of the pixels around that agree
-
-
-def _matches(flow: Flow, trusted: Mask, cell: int) -> _Matches:
+def _matches(flow: Flow, trusted: Mask, cell: int) -> Matches:
     """Take from each cell the trusted pixel next to its center, averaged with those like it."""
     height, width = trusted.shape
     y, x = _seeds(trusted, cell)
@@ -182,7 +203,7 @@ def _matches(flow: Flow, trusted: Mask, cell: int) -> _Matches:
             count += alike
     sums /= count[:, None]
     place = sums[:, 2:] + np.stack([x, y], axis=1)
-    return _Matches(
+    return Matches(
         (y * width + x).astype(np.int32),
         np.ascontiguousarray(place, np.float32),
         np.ascontiguousarray(sums[:, :2]),

@@ -1,0 +1,212 @@
+"""Completion as labeling: candidate motions for what is not trusted, and a joint choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow import _native
+from hamflow._check import check_range
+from hamflow._types import Field, Flow, Mask
+from hamflow.errors import InputError
+from hamflow.refinement._candidate_network import WEIGHTS
+from hamflow.refinement._filters import contrasts, filtered, gaussian
+from hamflow.refinement.completion import AffineCompletion, Interpolated, interpolated
+from hamflow.stages import MatchEvidence
+
+FEATURES = 20
+"""What is known of each candidate; native/scoring.cpp lists it."""
+_ROUNDS_OF_DISTANCES = 3
+_SMOOTHING = (0.2,) * 5
+
+
+@dataclass(frozen=True)
+class LabelingCompletion(AffineCompletion):
+    """The completion that chooses among candidate motions; see :func:`label_motions`.
+
+    Parameters
+    ----------
+    planes : int
+        How many homographies are sought, at most.
+    tries : int
+        How many starts each of them has.
+    least : int
+        How many matches a homography needs.
+    plane_tolerance : float
+        Residuals of matches that belong to a homography, in pixels.
+    smoothness : float
+        Weight of the differences between neighbors, against the scores of the candidates.
+    contrast : float
+        How fast that weight falls with the contrast of neighbors.
+    cap : float
+        Differences of flow count up to this number of pixels.
+    sweeps : int
+        Rounds of belief propagation.
+    """
+
+    planes: int = 15
+    tries: int = 80
+    least: int = 40
+    plane_tolerance: float = 1.0
+    smoothness: float = 0.5
+    contrast: float = 25.0
+    cap: float = 3.0
+    sweeps: int = 5
+    method: ClassVar[str] = "labelling"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least, most in (
+            ("planes", 0, 255),
+            ("tries", 0, 100000),
+            ("least", 12, 2**30),
+            ("sweeps", 0, 1000),
+        ):
+            check_range(self, name, least, most, whole=True)
+        check_range(self, "plane_tolerance", 1e-6, 1e6)
+        for name in ("smoothness", "contrast", "cap"):
+            check_range(self, name, 0, 1e6)
+
+    def __call__(self, matches: MatchEvidence) -> tuple[Flow, Field]:
+        """Return the completed flow, and the distance of each pixel to the nearest match."""
+        return label_motions(matches, self)
+
+
+def label_motions(
+    matches: MatchEvidence, config: LabelingCompletion | None = None
+) -> tuple[Flow, Field]:
+    """Give every pixel without a trusted match one of several candidate motions.
+
+    The candidates are the piecewise affine flow of `hamflow.refinement.complete`, and homographies
+    that many trusted matches agree on, which continue ground and walls beyond the frame. Each
+    candidate has a score from a small network: do the bits at its target agree, does the other
+    direction lead back, to elsewhere (the pixel may be hidden) or out of the image, how far are the
+    matches that support it, and how many of those around agree. The choice minimizes the sum of the
+    scores and of the differences between neighboring flows, which cost less at image edges.
+
+    Parameters
+    ----------
+    matches : MatchEvidence
+        The trusted matches of one direction, and what is known besides.
+    config : LabelingCompletion, optional
+        Parameters.
+
+    Returns
+    -------
+    completed : (H, W, 2) array of float32
+    distance : (H, W) array of float32
+        Length of the path to the nearest match.
+    """
+    config = config or LabelingCompletion()
+    filled = interpolated(matches.image, matches.flow, matches.trusted, config)
+    _check_shapes(matches)
+    pixel = np.flatnonzero(~filled.kept).astype(np.int32)
+    if len(pixel) == 0:
+        return filled.flow, filled.distance
+    candidates = gather_candidates(filled, config)
+    if len(candidates.motion) == 1:
+        return filled.flow, filled.distance
+    unary = np.empty((len(pixel), len(candidates.motion)), np.float32)
+    score_candidates(matches, filled, candidates, pixel, score=unary)
+    right, down = (
+        np.float32(config.smoothness) * np.exp(np.float32(-config.contrast) * c).clip(0.05)
+        for c in contrasts(gaussian(matches.image, config.blur))
+    )
+    label = np.zeros(filled.kept.shape, np.int32)
+    _native.choose_candidates(
+        pixel, unary, candidates.motion, right, down, (config.cap, config.sweeps), label
+    )
+    chosen = np.take_along_axis(candidates.motion, label[None, ..., None], axis=0)[0]
+    return chosen, filled.distance
+
+
+class Candidates(NamedTuple):
+    """The motions among which each pixel chooses: the interpolated flow, then planes."""
+
+    motion: NDArray[np.float32]  # (L, H, W, 2)
+    geodesic: NDArray[np.float32]  # (L, H, W): length of the path to the nearest supporter
+    size: NDArray[np.float32]  # (L,): logarithm of the share of matches that support it
+
+
+def gather_candidates(filled: Interpolated, config: LabelingCompletion) -> Candidates:
+    """Find the planes, and how far each pixel is from the matches that follow them."""
+    height, width = filled.kept.shape
+    planes = np.empty((config.planes, 9), np.float64)
+    plane = np.empty(len(filled.matches.pixel), np.int32)
+    how = (config.tries, config.least, config.plane_tolerance)
+    count = _native.find_planes(
+        filled.matches.place, filled.matches.flow, filled.models, how, planes, plane
+    )
+    motion = np.empty((count + 1, height, width, 2), np.float32)
+    motion[0] = filled.flow
+    for k in range(count):
+        motion[k + 1] = plane_motion(planes[k].reshape(3, 3), (height, width))
+    source = np.zeros((count, height * width), np.uint8)
+    for k in range(count):
+        source[k, filled.matches.pixel[plane == k]] = 1
+    geodesic = np.empty((count + 1, height, width), np.float32)
+    geodesic[0] = filled.distance
+    _native.geodesic_distances(
+        *filled.steps, source.reshape(count, height, width), _ROUNDS_OF_DISTANCES, geodesic[1:]
+    )
+    shares = [1.0, *((plane == k).mean() for k in range(count))]
+    return Candidates(motion, geodesic, np.log(np.array(shares) + 1e-4).astype(np.float32))
+
+
+def plane_motion(homography: NDArray[np.float64], shape: tuple[int, int]) -> Flow:
+    """Return the flow of a homography; bounded where it comes near to the horizon."""
+    y, x = np.ogrid[: shape[0], : shape[1]]
+    row = homography[:, 0, None, None] * x + homography[:, 1, None, None] * y
+    u, v, depth = row + homography[:, 2, None, None]
+    depth = depth.clip(0.1)
+    return np.stack([u / depth - x, v / depth - y], axis=2).astype(np.float32)
+
+
+def score_candidates(
+    matches: MatchEvidence,
+    filled: Interpolated,
+    candidates: Candidates,
+    pixel: NDArray[np.int32],
+    *,
+    features: NDArray[np.float32] | None = None,
+    score: NDArray[np.float32] | None = None,
+) -> None:
+    """Write features (N, L, `FEATURES`) and scores (N, L), the lower the better, of some pixels."""
+    unmatched = np.zeros_like(filled.flow), np.zeros(filled.kept.shape, np.uint8)
+    back = unmatched if matches.back is None else _plain(*matches.back)
+    low, high = np.percentile(filled.flow[filled.kept], (1, 99), axis=0)
+    right, down = contrasts(gaussian(matches.image, 1.0))
+    texture = filtered(filtered((right + down)[..., None], _SMOOTHING, 0), _SMOOTHING, 1)[..., 0]
+    known = np.isfinite(matches.flow).all(axis=2, keepdims=True)
+    _native.score_candidates(
+        matches.bits,
+        candidates.motion,
+        _plain(np.where(known, matches.flow, filled.flow), filled.kept),
+        back,
+        candidates.geodesic,
+        np.ascontiguousarray(texture),
+        candidates.size,
+        (*low, *high),
+        pixel,
+        WEIGHTS,
+        features,
+        score,
+    )
+
+
+def _plain(flow: Flow, mask: Mask) -> tuple[Flow, NDArray[np.uint8]]:
+    """Return a flow that is finite, and its mask, as the kernel takes them."""
+    known = mask & np.isfinite(flow).all(axis=2)
+    return np.nan_to_num(flow).astype(np.float32), known.astype(np.uint8)
+
+
+def _check_shapes(matches: MatchEvidence) -> None:
+    shape = matches.trusted.shape
+    fields = [*matches.bits, *(() if matches.back is None else matches.back)]
+    if any(field.shape[:2] != shape for field in fields):
+        raise InputError(
+            f"The bits and the other direction must have the shape {shape} of the matches."
+        )

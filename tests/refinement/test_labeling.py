@@ -1,0 +1,210 @@
+"""Completion by choice among candidate motions, against slow code and on motions that are known."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from _candidates_reference import (
+    Array,
+    F,
+    described,
+    judged,
+    random_choice,
+    random_scoring,
+)
+from _interpolation_reference import links_of, random_problem, shortest
+from _problems import same_bytes, with_threads
+from hamflow import InputError, _native
+from hamflow.refinement import AffineCompletion, LabelingCompletion, complete
+from hamflow.refinement.labeling import plane_motion
+from hamflow.stages import MatchEvidence
+
+H = np.array([[1.02, 0.03, 4.0], [-0.02, 0.97, -3.0], [4e-4, 6e-4, 1.0]])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_features_and_scores_equal_slow_code(seed: int) -> None:
+    p = random_scoring(np.random.default_rng(seed))
+    features, score = p.run()
+    assert np.allclose(features, described(p), rtol=0, atol=1e-4)
+    assert np.allclose(score, judged(p.network, features), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_distances_equal_shortest_paths(seed: int) -> None:
+    p = random_problem(np.random.default_rng(seed))
+    source = np.zeros((2, *p.right.shape), np.uint8)
+    source[0].flat[p.pixel] = 1
+    distance = np.empty(source.shape, F)
+    _native.geodesic_distances(p.right, p.down, source, 50, distance)
+    found = shortest(links_of(p), [int(start) for start in p.pixel])
+    assert np.allclose(distance[0].flat, [found[i][0] for i in range(p.right.size)], rtol=1e-5)
+    assert (distance[1] >= 1e30).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (2, 2), (1, 1)])
+@pytest.mark.parametrize("seed", range(10))
+def test_choice_on_a_tree_is_optimal(shape: tuple[int, int], seed: int) -> None:
+    p = random_choice(np.random.default_rng(seed), shape, 3)
+    p.rounds = 8
+    labels = []
+    for chosen in itertools.product(range(3), repeat=len(p.pixel)):
+        label = np.zeros(shape, np.int32)
+        label.flat[p.pixel] = chosen
+        labels.append(label)
+    best = min(p.energy(label) for label in labels)
+    assert p.energy(p.run()) == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_choice_on_a_grid_is_good(seed: int) -> None:
+    p = random_choice(np.random.default_rng(seed), (7, 8), 4)
+    alone = np.zeros((7, 8), np.int32)
+    alone.flat[p.pixel] = p.unary.argmin(axis=1)
+    assert p.energy(p.run()) < p.energy(alone)
+
+
+def seeds_of(shape: tuple[int, int], step: int = 3) -> tuple[Array, Array, Array]:
+    y, x = (a.ravel() for a in np.mgrid[0 : shape[0] : step, 0 : shape[1] : step])
+    return y, x, np.stack([x, y], axis=1).astype(F)
+
+
+def affine_models(place: Array, flow: Array) -> Array:
+    """Plain shifts, relative to the origin."""
+    models = np.zeros((len(place), 6), F)
+    models[:, 0], models[:, 3] = flow[:, 0], flow[:, 1]
+    return models
+
+
+def found_planes(place: Array, flow: Array, tolerance: float = 1.0) -> tuple[Array, Array]:
+    planes, plane = np.empty((5, 9)), np.empty(len(place), np.int32)
+    count = _native.find_planes(
+        place, flow, affine_models(place, flow), (60, 40, tolerance), planes, plane
+    )
+    return planes[:count].reshape(-1, 3, 3), plane
+
+
+def test_planes_are_found_among_outliers() -> None:
+    rng = np.random.default_rng(1)
+    y, x, place = seeds_of((90, 120))
+    first, second = plane_motion(H, (90, 120))[y, x], F([-9, 5])
+    flow = np.where((x < 60)[:, None], first, second).astype(F)
+    wrong = rng.random(len(flow)) < 0.2
+    flow[wrong] += rng.normal(size=(wrong.sum(), 2)).astype(F) * 20
+    planes, plane = found_planes(place, flow)
+    assert len(planes) == 2
+    for k, motion in enumerate(plane_motion(m, (90, 120)) for m in planes):
+        residual = np.hypot(*(motion[y, x] - flow).T)
+        assert (residual[plane == k] < 1.001).all()
+        assert (residual[~wrong & (plane == k)] < 0.1).all()
+    assert set(plane[~wrong]) == {0, 1}
+
+
+def evidence(flow: Array, trusted: Array, image: Array | None = None, **more: Any) -> MatchEvidence:
+    shape = trusted.shape
+    bits = np.random.default_rng(0).integers(0, 2**63, (2, *shape), np.uint64)
+    image = np.full((*shape, 3), 0.5, F) if image is None else image
+    return MatchEvidence(image, (bits[0], bits[1]), flow, trusted, **more)
+
+
+def test_a_plane_that_leaves_the_frame_is_continued() -> None:
+    """The affine continuation of a homography is wrong by pixels; its own is not."""
+    shape = 120, 160
+    truth = plane_motion(H, shape)
+    y, x, place = seeds_of(shape)
+    inside = x < 80
+    planes, _ = found_planes(place[inside], truth[y, x][inside])
+    assert abs(plane_motion(planes[0], shape) - truth).max() < 0.1
+
+
+@settings(max_examples=10, deadline=None)
+@given(u=st.integers(-9, 9), v=st.integers(-9, 9), seed=st.integers(0, 99))
+def test_constant_flow_stays(u: int, v: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    flow = np.broadcast_to(F([u, v]), (30, 40, 2)).copy()
+    trusted = np.ones((30, 40), np.bool_)
+    top, left = rng.integers(0, 20, 2)
+    trusted[top : top + 15, left : left + 15] = False
+    flow[~trusted] = rng.normal(size=2) * 20
+    image = rng.random((30, 40, 3)).astype(F)
+    completed, distance = LabelingCompletion()(evidence(flow, trusted, image))
+    assert np.allclose(completed, [u, v], atol=1e-2)
+    assert completed.dtype == distance.dtype == F
+
+
+def scene() -> MatchEvidence:
+    """Two planes, a strip that is not trusted between them, and the way back."""
+    rng = np.random.default_rng(3)
+    shape = 60, 90
+    flow = plane_motion(H, shape)
+    flow[:, 45:] = [-6, 1]
+    trusted = np.ones(shape, np.bool_)
+    trusted[:, 35:50] = False
+    back = np.rint(-flow), rng.random(shape) < 0.8
+    return evidence(np.rint(flow), trusted, rng.random((*shape, 3)).astype(F), back=back)
+
+
+def test_trusted_matches_keep_the_affine_flow() -> None:
+    matches = scene()
+    completed, distance = LabelingCompletion()(matches)
+    affine, lengths = complete(matches.image, matches.flow, matches.trusted)
+    assert same_bytes(distance, lengths)
+    assert (completed[matches.trusted] == affine[matches.trusted]).all()
+    assert (completed != affine).any()
+    # Without planes there is nothing to choose from; with one direction there may be.
+    without = LabelingCompletion(planes=0)(matches)[0]
+    assert same_bytes(without, AffineCompletion()(matches)[0])
+    alone = MatchEvidence(matches.image, matches.bits, matches.flow, matches.trusted)
+    assert np.isfinite(LabelingCompletion()(alone)[0]).all()
+
+
+def test_unknown_flow() -> None:
+    matches = scene()
+    matches.flow[~matches.trusted] = np.nan
+    assert matches.back is not None
+    matches.back[0][::2] = np.nan
+    assert np.isfinite(LabelingCompletion()(matches)[0]).all()
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_same_bytes_for_any_number_of_threads(threads: int) -> None:
+    matches = scene()
+    flows = [with_threads(n, lambda: LabelingCompletion()(matches)[0]) for n in (1, threads)]
+    assert same_bytes(*flows)
+
+
+def test_bad_input() -> None:
+    matches = scene()
+    for change in (
+        {"bits": (matches.bits[0], matches.bits[1][1:])},
+        {"back": (np.zeros((2, 2, 2)),) * 2},
+    ):
+        bad = MatchEvidence(**{**vars(matches), **change})
+        with pytest.raises(InputError, match="must have the shape"):
+            LabelingCompletion()(bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("planes", 256),
+        ("tries", -1),
+        ("least", 11),
+        ("sweeps", 1.0),
+        ("plane_tolerance", 0.0),
+        ("smoothness", -1.0),
+        ("contrast", math.nan),
+        ("cap", math.inf),
+        ("cell", 0),
+    ],
+)
+def test_bad_parameters(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name} must be .*{value}.*\\.$"):
+        LabelingCompletion(**{name: value})
