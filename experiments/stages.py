@@ -80,7 +80,7 @@ def stage_errors(estimator: Estimator, pair: Any) -> dict[str, float]:
 
 
 def way_back(flow: Flow, visible: Mask) -> tuple[Flow, Mask]:
-    """Return the flow of the other direction, in whole pixels, and where a visible pixel is seen."""
+    """Return the flow of the other direction in whole pixels, and where a pixel is seen."""
     height, width = visible.shape
     y, x = np.nonzero(visible)
     step = np.rint(flow[y, x]).astype(np.intp)

@@ -141,7 +141,7 @@ def _around(p: Scoring, y: int, x: int, radius: int) -> list[tuple[int, int]]:
 
 
 def _target(p: Scoring, motion: Array, y: int, x: int) -> tuple[float, int, float, float]:
-    """Whether it is inside, the least distance of bits, and whether the way back ends here, or not."""
+    """Whether it is inside, the least distance of bits, whether the way back ends here, or not."""
     height, width = p.kept.shape
     u, v = motion[y, x]
     tx, ty = F(x) + F(u), F(y) + F(v)

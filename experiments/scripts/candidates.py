@@ -203,12 +203,10 @@ from __future__ import annotations
 
 import numpy as np
 
-WEIGHTS = np.array(
-    """
+TABLE = """
 {table}
-""".split(),
-    np.float32,
-)
+"""
+WEIGHTS = np.array(TABLE.split(), np.float32)
 '''
 
 

@@ -148,13 +148,14 @@ class Estimator:
             found = search(frames, step, self.config.matcher, clock)
             with clock.stage("check", step.share + 0.25):
                 trusted = check([match.flow for match in found])
-                if step.coarse:  # only decides where to search: better fewer, but right
-                    trusted = [
+            with clock.stage("completion", step.share + 0.26):
+                sure = trusted
+                if step.coarse:  # few matches that are right serve better there than many
+                    sure = [
                         mask & (match.decided > 0)
                         for mask, match in zip(trusted, found, strict=True)
                     ]
-            with clock.stage("completion", step.share + 0.26):
-                known = match_evidence(frames, found, trusted, step.scale)
+                known = match_evidence(frames, found, sure, step.scale)
                 completed = [self.config.completion(direction) for direction in known]
             matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         assert matches is not None

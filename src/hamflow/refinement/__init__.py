@@ -11,15 +11,15 @@ from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
 from hamflow.refinement.confidence import confidence, evidence
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
-from hamflow.refinement.labeling import LabelingCompletion, label_motions
 from hamflow.refinement.guarded import GuardedRefinement
+from hamflow.refinement.labeling import LabelingCompletion, label_motions
 from hamflow.refinement.pyramid import Upsampling, coarse_to_fine
 from hamflow.refinement.variational import VariationalRefinement, features, refine
 
 __all__ = [
     "AffineCompletion",
-    "LabelingCompletion",
     "GuardedRefinement",
+    "LabelingCompletion",
     "MotionChoice",
     "NoCompletion",
     "Upsampling",

@@ -111,13 +111,13 @@ def label_motions(
         return filled.flow, filled.distance
     unary = np.empty((len(pixel), len(candidates.motion)), np.float32)
     score_candidates(matches, filled, candidates, pixel, score=unary)
-    weights = (
+    right, down = (
         np.float32(config.smoothness) * np.exp(np.float32(-config.contrast) * c).clip(0.05)
         for c in contrasts(gaussian(matches.image, config.blur))
     )
     label = np.zeros(filled.kept.shape, np.int32)
     _native.choose_candidates(
-        pixel, unary, candidates.motion, *weights, (config.cap, config.sweeps), label
+        pixel, unary, candidates.motion, right, down, (config.cap, config.sweeps), label
     )
     chosen = np.take_along_axis(candidates.motion, label[None, ..., None], axis=0)[0]
     return chosen, filled.distance
