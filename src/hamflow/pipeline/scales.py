@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hamflow import _native
 from hamflow._scale import upsample_linear
 from hamflow._types import Labels
 from hamflow.config import EstimatorConfig
@@ -24,6 +25,8 @@ _KEPT = 0.9
 _LEAST_TRUSTED = 0.2
 # The window leaves out so many of a thousand pixels at either end; more if it is too large.
 _LEFT_OUT = (3, 10, 30, 100)
+# Of matches that are decided, and in regions of at least so many pixels, it leaves out fewer.
+_SMALLEST, _RARER = 10, 30
 _SHORTEST = 24  # pixels that the shorter side of a coarser image has at least
 _VOLUMES = 9  # of labels that the solver needs at a time, in int16
 
@@ -212,13 +215,24 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
     """
     completed = found.completed.reshape(-1, 2)
     matches = found.flow[found.trusted] if found.trusted.any() else completed
+    sure = np.array(found.trusted & (found.decided > 0), np.uint8, order="C")
+    _native.drop_small(sure, _SMALLEST)
+    small = found.flow[sure.astype(np.bool_)]  # things that a share of all pixels would leave out
     height, width = (factor * side for side in found.flow.shape[:2])
     limits = np.array([width, height])
     most = memory * 1e9 / (height * width * 2 * _VOLUMES)  # labels of both planes
     for share in _LEFT_OUT:
         ends = []
         for percent, choose in ((share / 10, np.minimum), (100 - share / 10, np.maximum)):
-            ends.append(choose(*(np.percentile(f, percent, axis=0) for f in (completed, matches))))
+            end = choose(*(np.percentile(f, percent, axis=0) for f in (completed, matches)))
+            if len(small):
+                end = choose(
+                    end,
+                    np.percentile(small, percent / _RARER, axis=0)
+                    if percent < 50
+                    else np.percentile(small, 100 - (100 - percent) / _RARER, axis=0),
+                )
+            ends.append(end)
         low = np.maximum(np.floor(factor * ends[0]) - margin, -limits).astype(int)
         high = np.minimum(np.ceil(factor * ends[1]) + margin, limits).astype(int)
         high = np.maximum(high, low)
