@@ -64,8 +64,8 @@ class EstimatorConfig:
     """
 
     model: str = "default"
-    coarse_model: str = ""
-    prior: float = 10.0
+    coarse_model: str = "coarse"
+    prior: float = 5.0
     scale: int = 0
     matching_pixels: int = 170_000
     levels: int = 2

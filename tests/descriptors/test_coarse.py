@@ -119,6 +119,16 @@ def test_a_file_keeps_it(tmp_path: Path) -> None:
     assert (load_model(tmp_path / "c.safetensors").describe(image) == described(image)).all()
 
 
+def test_numbers_that_float16_holds_take_half_the_bytes(tmp_path: Path) -> None:
+    halves = {n: w.astype(np.float16).astype(np.float32) for n, w in WEIGHTS.items()}
+    for name, weights in (("full", WEIGHTS), ("half", halves)):
+        save_weights(tmp_path / f"{name}.safetensors", TINY, weights)
+        read = read_network(tmp_path / f"{name}.safetensors").weights
+        assert all((read[n] == weights[n]).all() for n in weights)
+    full, half = ((tmp_path / f"{n}.safetensors").stat().st_size for n in ("full", "half"))
+    assert half < 0.8 * full
+
+
 def test_files_of_other_networks_stay_as_they_were() -> None:
     assert not {"widths", "dilations"} & set(Architecture().metadata())
     assert Architecture.of(Architecture().metadata()) == Architecture()

@@ -12,6 +12,7 @@ from _paths import ROOT
 from hamflow import crf
 from hamflow.crf import CrfConfig
 from hamflow.datasets import demo_scene
+from hamflow.datasets.synthetic import SyntheticScene
 from hamflow.descriptors import pack_bits
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.int8 import int8_graph
@@ -35,7 +36,7 @@ DERIVED = {
 
 
 def test_names() -> None:
-    assert shipped_models() == [*NAMES, "pairs"]
+    assert shipped_models() == ["coarse", *NAMES, "pairs"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -103,10 +104,45 @@ def test_identical_frames_do_not_move(name: str) -> None:
 
 def test_every_file_has_a_card() -> None:
     cards = CARDS.read_text(encoding="utf-8")
-    for name in NAMES:
+    for name in ("coarse", *NAMES):
         (file,) = MODELS.glob(f"{name}.*")
         assert hashlib.sha256(file.read_bytes()).hexdigest() in cards, file.name
-    assert sum(file.stat().st_size for file in MODELS.iterdir()) < 2.2e6
+    assert sum(file.stat().st_size for file in MODELS.iterdir()) < 4.8e6
+
+
+def cells_of(scene: SyntheticScene) -> tuple[np.ndarray, np.ndarray]:
+    """Where the centers of cells are in the second image, in cells, and which are visible."""
+    flow, hidden = scene.flow[2::4, 2::4] / 4, scene.occluded[2::4, 2::4]
+    return flow, ~hidden
+
+
+def test_the_coarse_network_finds_cells() -> None:
+    scene = demo_scene(160, 224, seed=5)
+    model = hamflow.load_model("coarse")
+    first, second = (model.bits(image) for image in (scene.image0, scene.image1))
+    flow, visible = cells_of(scene)
+    distance = np.bitwise_count(first[visible][:, None] ^ second.ravel()).argmin(axis=1)
+    y, x = np.nonzero(visible)
+    found = np.stack([distance % second.shape[1] - x, distance // second.shape[1] - y], axis=1)
+    off = np.abs(found - flow[visible]).max(axis=1)
+    # Of 2240 cells the best one is the right one or next to it.
+    assert (off < 1.5).mean() > 0.8
+
+
+def test_the_coarse_network_is_that_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    network = pytest.importorskip("hamflow.learning.network")
+    architecture, weights, metadata = read_weights(MODELS / "coarse.safetensors")
+    assert architecture == Architecture("coarse")
+    assert metadata["license"] == "Apache-2.0"
+    net = network.build_network(architecture)
+    net.load(weights)
+    image = demo_scene(160, 224, seed=3).image0
+    x = torch.from_numpy(image.astype(np.float32) / 255).permute(2, 0, 1)[None]
+    with torch.no_grad():
+        phi = net(x)[0].contiguous().numpy()
+    different = np.bitwise_count(hamflow.load_model("coarse").bits(image) ^ pack_bits(phi))
+    assert different.mean() / 64 < 0.001
 
 
 @pytest.mark.parametrize("name", NAMES)

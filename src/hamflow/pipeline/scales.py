@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hamflow import _native
 from hamflow._scale import upsample_linear
-from hamflow._types import Labels
+from hamflow._types import Flow, Labels
 from hamflow.config import EstimatorConfig
 from hamflow.pipeline.matches import DirectedMatches, Matches
 from hamflow.prior import Prior
@@ -25,10 +24,11 @@ _KEPT = 0.9
 _LEAST_TRUSTED = 0.2
 # The window leaves out so many of a thousand pixels at either end; more if it is too large.
 _LEFT_OUT = (3, 10, 30, 100)
-# Of matches that are decided, and in regions of at least so many pixels, it leaves out fewer.
-_SMALLEST, _RARER = 10, 30
+# But not those of motions that at least so many decided matches have, within so many pixels.
+_SMALLEST, _ALIKE = 10, 4
 _SHORTEST = 24  # pixels that the shorter side of a coarser image has at least
-_VOLUMES = 9  # of labels that the solver needs at a time, in int16
+_VOLUMES = 7  # of labels that the solver needs at a time, in int16
+_PRIOR_VOLUMES = 3  # more of them for a prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,8 @@ class SearchPlan:
 
     def _priors(self, found: Matches, scale: int) -> tuple[Prior, ...] | None:
         """Return what the last step found as the prior of a finer one."""
-        if not self._config.prior:
+        # At full size a prior does more harm at boundaries than it helps (docs/decisions.md).
+        if not self._config.prior or scale == 1:
             return None
         shape, factor = reduced_shape(self._shape, scale), found.scale // scale
         priors = []
@@ -215,23 +216,19 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
     """
     completed = found.completed.reshape(-1, 2)
     matches = found.flow[found.trusted] if found.trusted.any() else completed
-    sure = np.array(found.trusted & (found.decided > 0), np.uint8, order="C")
-    _native.drop_small(sure, _SMALLEST)
-    small = found.flow[sure.astype(np.bool_)]  # things that a share of all pixels would leave out
+    small = _frequent(found.flow[found.trusted & (found.decided > 0)])
     height, width = (factor * side for side in found.flow.shape[:2])
     limits = np.array([width, height])
-    most = memory * 1e9 / (height * width * 2 * _VOLUMES)  # labels of both planes
+    volumes = _VOLUMES + _PRIOR_VOLUMES
+    most = memory * 1e9 / (height * width * 2 * volumes)  # labels of both planes
     for share in _LEFT_OUT:
+        if share > _LEFT_OUT[0]:
+            small = small[:0]  # there is not enough memory for all of them
         ends = []
         for percent, choose in ((share / 10, np.minimum), (100 - share / 10, np.maximum)):
             end = choose(*(np.percentile(f, percent, axis=0) for f in (completed, matches)))
-            if len(small):
-                end = choose(
-                    end,
-                    np.percentile(small, percent / _RARER, axis=0)
-                    if percent < 50
-                    else np.percentile(small, 100 - (100 - percent) / _RARER, axis=0),
-                )
+            if len(small):  # things that a share of all pixels would leave out
+                end = choose(end, np.percentile(small, 100.0 * (percent > 50), axis=0))
             ends.append(end)
         low = np.maximum(np.floor(factor * ends[0]) - margin, -limits).astype(int)
         high = np.minimum(np.ceil(factor * ends[1]) + margin, limits).astype(int)
@@ -243,6 +240,16 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
         kept = np.maximum((count * (most / count.sum())).astype(int), 1)
         low, count = low + (count - kept) // 2, kept
     return Window(int(low[0]), int(count[0]), int(low[1]), int(count[1]))
+
+
+def _frequent(flows: Flow) -> Flow:
+    """Return those of some flows (N, 2) that have enough others like them."""
+    if not len(flows):
+        return flows
+    _, which, count = np.unique(
+        np.floor(flows / _ALIKE), axis=0, return_inverse=True, return_counts=True
+    )
+    return flows[count[which.ravel()] >= _SMALLEST]
 
 
 def _labels(found: DirectedMatches, window: Window) -> tuple[Labels, Labels]:
