@@ -62,9 +62,10 @@ def stage_errors(estimator: Estimator, pair: Any) -> dict[str, float]:
     fill, refine = estimator.config.completion, estimator.config.refinement
 
     bits = frames[0].bits(scale), frames[1].bits(scale)
-    back = (matches.directions[-1].flow, matches.directions[-1].trusted)
+    both = matches.directions
+    back = (both[1].flow, both[1].trusted) if len(both) == 2 else None
 
-    def refined(flow: Flow, trusted: Mask, back: tuple[Flow, Mask]) -> Flow:
+    def refined(flow: Flow, trusted: Mask, back: tuple[Flow, Mask] | None) -> Flow:
         known = MatchEvidence(image, bits, flow, trusted, back)
         return refine(frames, fill(known)[0], trusted, scale)
 

@@ -69,7 +69,7 @@ class Estimator:
         self.window = _given_window(window, config)
         self._descriptor = _descriptor("model", config.model, 1)
         self._coarse = None
-        if config.coarse_model:
+        if config.coarse_model and self.window is None:
             self._coarse = _descriptor("coarse_model", config.coarse_model, CELL)
 
     def estimate(

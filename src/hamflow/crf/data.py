@@ -207,7 +207,9 @@ class WithUnary:
         unary: Volume | None = None,
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
-        self._data.relabel(plane, blocks, u, v, edges, unary=self._units[plane])
+        own = self._units[plane]
+        total = own if unary is None else own + unary
+        self._data.relabel(plane, blocks, u, v, edges, unary=total)
 
 
 _TURNED_BLOCKS: dict[Blocks, Blocks] = {"rows": "columns", "columns": "rows", "pixels": "pixels"}

@@ -8,6 +8,7 @@ from typing import ClassVar
 from hamflow._types import Bits, Image, Labels
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.solver import CrfResult, solve
+from hamflow.matching._arrays import words_of
 from hamflow.prior import Prior
 from hamflow.window import Window
 
@@ -30,13 +31,14 @@ class JointModel(CrfConfig):
 
         The data costs of descriptors of several words are larger, and so is then the smoothness.
         """
-        words = bits[0].shape[2] if bits[0].ndim == 3 else 1
+        words = words_of(bits[0])
+        scaled = {n: words * getattr(self, n) for n in ("c_outside", "tau1", "tau2")}
         return solve(
             bits0=bits[0],
             bits1=bits[1],
             image=image,
             window=window,
-            config=replace(self, tau1=words * self.tau1, tau2=words * self.tau2),
+            config=replace(self, **scaled),
             initial_labels=initial_labels,
             unary=None if prior is None else prior.unary(window),
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hamflow._types import Bits, Flow, Image, Labels
+from hamflow.matching._arrays import words_of
 from hamflow.matching.projection import CHANCE_LEVEL, min_projection
 from hamflow.prior import Prior
 from hamflow.window import Window
@@ -31,7 +32,8 @@ class LocalModel:
     Parameters
     ----------
     outside : int
-        Hamming distance of a target outside of the image; 32 is that of a match by chance.
+        Hamming distance, for each word of 64 bits, of a target outside of the image; 32 is that of
+        a match by chance.
     """
 
     outside: int = CHANCE_LEVEL
@@ -46,7 +48,7 @@ class LocalModel:
         prior: Prior | None = None,
     ) -> LocalMatch:
         """Match two images by their descriptors; nothing else matters but the window."""
-        projection = min_projection(*bits, window, outside=self.outside)
+        projection = min_projection(*bits, window, outside=self.outside * words_of(bits[0]))
         return LocalMatch(projection.wta(), window)
 
     def warm_started(self) -> LocalModel:

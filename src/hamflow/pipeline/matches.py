@@ -55,10 +55,11 @@ class Found(NamedTuple):
     @classmethod
     def of(cls, match: Match) -> Found:
         """Keep what is small."""
-        if match.margin is None:
+        margin = match.margin
+        if margin is None:
             decided = np.ones(match.flow.shape[:2], np.float32)
         else:
-            decided = np.clip(_mean_around(np.clip(match.margin, -_FAR, _FAR)) / _CLEAR, 0, 1)
+            decided = np.clip(_mean_around(np.clip(margin, -_FAR, _FAR)) / _CLEAR, 0, 1)
         return cls(match.flow, Certificate.of(match), decided)
 
 
