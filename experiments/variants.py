@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from hamflow.config import preset_config
 from hamflow.estimator import Estimator
 from hamflow.evaluation import Estimate, Method
-from hamflow.refinement import NoCompletion, Upsampling
+from hamflow.refinement import (
+    AffineCompletion,
+    NoCompletion,
+    Upsampling,
+    VariationalRefinement,
+)
 
 _UNCOMPLETED: dict[str, Any] = {"completion": NoCompletion()}
 _UPSAMPLED: dict[str, Any] = {"refinement": Upsampling()}
@@ -21,10 +26,14 @@ UNREFINED: dict[str, Any] = {"bidirectional": False, **_WHOLE}
 
 ABLATION: dict[str, dict[str, Any]] = {
     "all steps": {},
+    "without the coarse network": {"coarse_model": ""},
+    "without a prior": {"prior": 0.0},
     "one scale of matching": {"levels": 1},
     "without the forward-backward check": {"bidirectional": False},
+    "affine completion": {"completion": AffineCompletion()},
     "without completion": _UNCOMPLETED,
-    "without the variational refinement": _UPSAMPLED,
+    "variational refinement without guards": {"refinement": VariationalRefinement()},
+    "without refinement": _UPSAMPLED,
     "whole pixels of the matching scale": _WHOLE,
 }
 """The settings that each row of the ablation changes."""
@@ -48,7 +57,7 @@ class Variant:
         config = replace(preset_config(preset), **changes)
         self._estimator = Estimator(config)
         base = Method(preset).settings
-        changed = config.tables() | {"model": base["estimator"]["model"]}
+        changed = config.tables() | self._estimator.fingerprints
         self.settings = base | {"method": label, "estimator": changed}
 
     def __call__(self, image0: NDArray[Any], image1: NDArray[Any]) -> Estimate:

@@ -72,6 +72,12 @@ class Estimator:
         if config.coarse_model and self.window is None:
             self._coarse = _descriptor("coarse_model", config.coarse_model, CELL)
 
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """The descriptors, by the settings that name them, with a hash of their weights."""
+        found = {"model": self._descriptor.fingerprint}
+        return found | ({"coarse_model": self._coarse.fingerprint} if self._coarse else {})
+
     def estimate(
         self, image0: ImageLike, image1: ImageLike, *, progress: StageProgress | None = None
     ) -> FlowResult:

@@ -13,7 +13,6 @@ import numpy as np
 import hamflow
 from hamflow._resume import WorkLog
 from hamflow.cli._outputs import Output
-from hamflow.descriptors import load_model
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import check_flow_path
@@ -141,5 +140,5 @@ def _settings(estimator: Estimator) -> dict[str, Any]:
         **estimator.config.tables(),
         "window": "auto" if estimator.window is None else estimator.window.as_tuple(),
         "version": hamflow.__version__,
-        "model": load_model(estimator.config.model).fingerprint,
+        **estimator.fingerprints,
     }

@@ -224,9 +224,8 @@ def _preset(config: MethodConfig) -> tuple[Callable[[Pixels, Pixels], Estimate],
         result = estimator.estimate(image0, image1)
         return Estimate(result.flow, result.occlusion, result.confidence, result.gap)
 
-    model = load_model(estimator.config.model).fingerprint
     settings = {
-        "estimator": estimator.config.tables() | {"model": model},
+        "estimator": estimator.config.tables() | estimator.fingerprints,
         "window": None if estimator.window is None else list(estimator.window.as_tuple()),
     }
     return run, settings

@@ -33,10 +33,10 @@ class Frame:
         (H, W), (H, W, 1), (H, W, 3) or (H, W, 4); uint8, uint16, or floating point in 0..1.
     descriptor : Descriptor
         What describes its pixels.
-    coarse : Descriptor, optional
-        What describes its cells of 4×4 pixels.
     name : str
         What error messages call it.
+    coarse : Descriptor, optional
+        What describes its cells of 4×4 pixels.
     """
 
     def __init__(
