@@ -3,8 +3,8 @@
     python -m experiments.scripts.rendered PHOTOGRAPHS [--count 60] [--presets balanced fast]
 
 prints the mean endpoint error over all and over visible pixels, and the worst scenes. They have
-512×384 pixels, motion up to 100 pixels, and all effects. The photographs should be others than those
-of the training.
+512×384 pixels, motion up to 100 pixels, and all effects. The photographs should be others than
+those of the training.
 """
 
 from __future__ import annotations
