@@ -14,8 +14,8 @@ HAMFLOW_INLINE T opaque(T& v) {
 }
 
 struct RegisterMix {
-    using V = Bits::V;
-    V table = Bits::set1(1), index = Bits::set1(5), low = Bits::set1(15);
+    using V = Bits<1>::V;
+    V table = Bits<1>::set1(1), index = Bits<1>::set1(5), low = Bits<1>::set1(15);
 
     HAMFLOW_INLINE V look_up() { return _mm256_shuffle_epi8(table, opaque(index)); }
     HAMFLOW_INLINE void distances(V& da, V& db) {

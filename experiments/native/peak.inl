@@ -5,23 +5,23 @@
 // work in one round.
 
 inline double peak_min_projection(long long rounds) {
-    using V = Bits::V;
+    using V = Bits<1>::V;
     RegisterMix mix;
-    V best_a = Bits::set1(0x7f), best_b = best_a, row_a = best_a, row_b = best_a;
+    V best_a = Bits<1>::set1(0x7f), best_b = best_a, row_a = best_a, row_b = best_a;
     // Their values are equal, but the compiler must not merge them.
     opaque(best_a), opaque(best_b), opaque(row_a), opaque(row_b);
     for (long long round = 0; round < rounds; ++round) {
-        unroll<Bits::block>([&](auto) HAMFLOW_INLINE_LAMBDA {
+        unroll<Bits<1>::block>([&](auto) HAMFLOW_INLINE_LAMBDA {
             V da, db;
             mix.distances(da, db);
-            best_a = Bits::min(best_a, opaque(da));
-            best_b = Bits::min(best_b, opaque(db));
-            row_a = Bits::min(row_a, da);
-            row_b = Bits::min(row_b, db);
+            best_a = Bits<1>::min(best_a, opaque(da));
+            best_b = Bits<1>::min(best_b, opaque(db));
+            row_a = Bits<1>::min(row_a, da);
+            row_b = Bits<1>::min(row_b, db);
         });
     }
     opaque(best_a), opaque(best_b), opaque(row_a), opaque(row_b);
-    return 2.0 * Bits::block * Bits::lanes;
+    return 2.0 * Bits<1>::block * Bits<1>::lanes;
 }
 
 inline double peak_fused_multiply_add(long long rounds) {

@@ -22,13 +22,13 @@ HAMFLOW_INLINE T opaque(T& v) {
 }
 
 struct RegisterMix {
-    using V = Bits::V;
-    V target = Bits::set1(1), pixel = Bits::set1(5);
+    using V = Bits<1>::V;
+    V target = Bits<1>::set1(1), pixel = Bits<1>::set1(5);
 
     HAMFLOW_INLINE void distances(V& da, V& db) {
         const auto plane = [&](int) HAMFLOW_INLINE_LAMBDA { return target ^ opaque(pixel); };
-        da = Bits::count_bits(plane);
-        db = Bits::count_bits(plane);
+        da = Bits<1>::count_bits(plane);
+        db = Bits<1>::count_bits(plane);
     }
 };
 

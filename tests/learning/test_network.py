@@ -244,7 +244,7 @@ def test_identical_places_have_identical_descriptors() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"kind": "deep"}, "kind must be paper or context, not 'deep'"),
+        ({"kind": "deep"}, "kind must be paper or context or coarse, not 'deep'"),
         ({"layers": 6}, "layers must be odd, but is 6"),
         ({"layers": 1}, "layers must be a whole number from 3 to 31, not 1"),
         ({"layers": 33}, "layers must be a whole number from 3 to 31"),
@@ -279,7 +279,7 @@ def test_architecture_there_and_back() -> None:
     [
         ({"layers": "7"}, "layers must be of type int, not '7'"),
         ({"layers": True}, "layers must be of type int, not True"),
-        ({"kind": 3}, "kind must be paper or context, not 3"),
+        ({"kind": 3}, "kind must be paper or context or coarse, not 3"),
         ({"scales": "32"}, "scales must be a list of whole numbers"),
         ({"scales": [32, 1.5]}, "scales must be a list of whole numbers"),
         ({"more": 1}, "more is unknown"),
