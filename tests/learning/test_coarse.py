@@ -14,7 +14,7 @@ from _learning import course, stop_after, tiny_config
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.network import NetworkDescriptor
-from hamflow.descriptors.weights import Network, read_weights
+from hamflow.descriptors.weights import Network, read_weights, save_weights
 from hamflow.learning.coarse import CellTruth, CoarseNetwork, cell_errors, cell_loss
 from hamflow.learning.config import DataConfig, TrainConfig
 from hamflow.learning.loop import train
@@ -145,10 +145,15 @@ def test_training_writes_a_descriptor(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
-    train(coarse_config(), tmp_path / "whole")
-    train(coarse_config(), tmp_path / "parts", callback=stop_after(2))
-    train(coarse_config(), tmp_path / "parts")
+@pytest.mark.parametrize("started", [False, True])
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path: Path, started: bool) -> None:
+    start = tmp_path / "start.safetensors" if started else None
+    if start is not None:
+        save_weights(start, TINY, seen_much(network()).weights())
+    config = coarse_config(start=start)
+    train(config, tmp_path / "whole")
+    train(config, tmp_path / "parts", callback=stop_after(2))
+    train(config, tmp_path / "parts")
     assert course(tmp_path / "whole") == course(tmp_path / "parts")
     ends = [(tmp_path / run / "last.safetensors").read_bytes() for run in ("whole", "parts")]
     assert ends[0] == ends[1]

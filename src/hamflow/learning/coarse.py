@@ -76,14 +76,20 @@ class CoarseNetwork(DescriptorNetwork):
 
     def load(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Load what `weights` returned; the normalization is then fixed, as part of the weights."""
+        self.drop_normalization()
         for name in self.architecture.convolutions():
             layer = self.layers[_key(name)]
             assert isinstance(layer, _Layer)
-            layer.norm = None
             with torch.no_grad():
                 layer.convolution.weight.copy_(torch.from_numpy(weights[f"{name}.weight"]))
                 assert layer.convolution.bias is not None
                 layer.convolution.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
+
+    def drop_normalization(self) -> None:
+        """Remove the normalization and its parameters, for weights that have it in them."""
+        for layer in self.layers.values():
+            assert isinstance(layer, _Layer)
+            layer.norm = None
 
     def _layer(self, name: str, x: Tensor) -> Tensor:
         result: Tensor = self.layers[_key(name)](x)

@@ -150,11 +150,14 @@ class _Run:
         keep_freed_memory()
         torch.manual_seed(config.seed)
         self.network = build_network(config.network)
+        if checkpoint is None:
+            _first_weights(self.network, config)
+        elif config.start is not None and isinstance(self.network, CoarseNetwork):
+            self.network.drop_normalization()  # as when the run began with those weights
+        # Only now, because the weights to start from decide which parameters there are.
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
         if checkpoint is not None:
             load_checkpoint(checkpoint, self.network, self.optimizer)
-        else:
-            _first_weights(self.network, config)
         self.model = DistributedDataParallel(self.network) if self.processes > 1 else self.network
         self.log = None if log is None else StepLog(log, config, self.progress.step)
 
