@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from _learning import course, stop_after, tiny_config
+from _learning import course, stop_after, tiny_config, write_pairs
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.network import NetworkDescriptor
@@ -54,6 +54,15 @@ def test_exported_weights_have_the_normalization_in_them() -> None:
         assert exported.describe(image) == pytest.approx(phi, abs=2e-3)
 
 
+@pytest.mark.parametrize("size", [(1, 1), (20, 30), (33, 48)])
+def test_incomplete_cells_continue_the_image(size: tuple[int, int]) -> None:
+    """As the exported network does: it has a descriptor for each cell that the image touches."""
+    made, seen = seen_much(network()), images(1, *size)
+    phi = made(seen)[0].detach().numpy()
+    exported = NetworkDescriptor("tiny", Network(TINY, made.weights()))
+    assert exported.describe(seen[0].permute(1, 2, 0).numpy()) == pytest.approx(phi, abs=2e-3)
+
+
 def moved(shape: tuple[int, int], u: float, v: float) -> np.ndarray[Any, Any]:
     return np.full((*shape, 2), (u, v), np.float32)
 
@@ -80,6 +89,21 @@ def test_unknown_and_occluded_cells_are_not_visible() -> None:
     truth = CellTruth.of(flow, occluded)
     assert truth.visible.tolist() == [False, True, True, False]
     assert truth.known.tolist() == [False, True, True, True]
+
+
+def test_truth_of_incomplete_cells() -> None:
+    """It is known where the center is in the image, and visible if it stays in the image."""
+    truth = CellTruth.of(moved((15, 9), 3, 0), np.zeros((15, 9), np.bool_))
+    assert truth.columns == 3
+    assert truth.known.view(4, 3).tolist() == [[True, True, False]] * 4
+    assert truth.visible.view(4, 3).tolist() == [[True, False, False]] * 4
+
+
+@pytest.mark.parametrize("size", [(1, 1), (20, 44), (33, 48)])
+def test_the_loss_of_images_of_any_size(size: tuple[int, int]) -> None:
+    made = network()
+    truth = (moved(size, 1, 0), np.zeros(size, np.bool_))
+    assert torch.isfinite(cell_loss(made, made(images(2, *size)), truth, "fq"))
 
 
 def codes(rows: int, columns: int, m: int = 32) -> torch.Tensor:
@@ -142,6 +166,18 @@ def test_training_writes_a_descriptor(tmp_path: Path) -> None:
     image = np.zeros((16, 24, 3), np.uint8)
     phi = NetworkDescriptor("trained", Network(architecture, weights)).describe(image)
     assert phi.shape == (4, 6, 64)
+
+
+def test_training_on_crops_and_whole_images_of_any_size(tmp_path: Path) -> None:
+    root = write_pairs(tmp_path / "data", 2, (36, 45))
+    crops = DataConfig(dataset="folder", root=root, crop=(20, 20))
+    config = coarse_config(
+        steps=1, data=crops, validation=replace(crops, crop=None), validation_pairs=2
+    )
+    steps: list[Any] = []
+    train(config, tmp_path / "run", callback=steps.append)
+    assert np.isfinite(steps[0].loss)
+    assert np.isfinite(steps[0].validation.epe_qq)
 
 
 @pytest.mark.usefixtures("interruptible")
