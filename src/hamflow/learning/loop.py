@@ -224,12 +224,17 @@ class _Run:
 
     def _loss(self, phi: Tensor, sample: Sample) -> Tensor:
         """Return the loss of one pair."""
+        loss = self._match_loss(phi, sample)
+        if self.config.balance:
+            loss = loss + self.config.balance * balance_loss(phi)
+        return loss
+
+    def _match_loss(self, phi: Tensor, sample: Sample) -> Tensor:
         config = self.config
         bootstrapping = self.progress.step < config.bootstrap * config.steps
         if isinstance(self.network, CoarseNetwork):
             scheme = "ff" if bootstrapping else config.model
-            loss = cell_loss(self.network, phi, (sample.flow, sample.occluded), scheme)
-            return loss + config.balance * balance_loss(phi)
+            return cell_loss(self.network, phi, (sample.flow, sample.occluded), scheme)
         truth = Truth.of(sample.flow, self.window, sample.occluded)
         first, second = phi.unbind()
         costs = project(
@@ -240,8 +245,7 @@ class _Run:
             outside=config.outside,
             inner=truth.flow if bootstrapping and config.model != "ff" else None,
         )
-        loss = matching_loss(*costs, truth, target=config.target, temperature=config.temperature)
-        return loss + config.balance * balance_loss(phi)
+        return matching_loss(*costs, truth, target=config.target, temperature=config.temperature)
 
     def _rate(self) -> float:
         """Return the learning rate of the next step: a ramp, then a cosine."""
