@@ -106,6 +106,15 @@ def test_incomplete_cells_continue_the_image() -> None:
     assert (described(image) == described(whole)[:6, :8]).all()
 
 
+def test_it_has_no_tiles(tmp_path: Path) -> None:
+    save_weights(tmp_path / "c.safetensors", TINY, WEIGHTS)
+    image = random_image(33, 70, 3)
+    model = load_model(tmp_path / "c.safetensors", tile_pixels=1)
+    assert (model.describe(image) == described(image)).all()
+    with pytest.raises(InputError, match="no margin"):
+        _ = TINY.margin
+
+
 def test_brightness_and_contrast_hardly_matter() -> None:
     image = random_image(48, 64, 3).astype(np.float32) / 255
     bits, foggy = (described(x) > 0 for x in (image, 0.4 * image + 0.5))

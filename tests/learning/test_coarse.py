@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from _learning import course, stop_after, tiny_config
+from _learning import course, stop_after, tiny_config, write_pairs
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.network import NetworkDescriptor
-from hamflow.descriptors.weights import Network, read_weights
+from hamflow.descriptors.weights import Network, read_weights, save_weights
 from hamflow.learning.coarse import CellTruth, CoarseNetwork, cell_errors, cell_loss
 from hamflow.learning.config import DataConfig, TrainConfig
 from hamflow.learning.loop import train
@@ -54,6 +54,15 @@ def test_exported_weights_have_the_normalization_in_them() -> None:
         assert exported.describe(image) == pytest.approx(phi, abs=2e-3)
 
 
+@pytest.mark.parametrize("size", [(1, 1), (20, 30), (33, 48)])
+def test_incomplete_cells_continue_the_image(size: tuple[int, int]) -> None:
+    """As the exported network does: it has a descriptor for each cell that the image touches."""
+    made, seen = seen_much(network()), images(1, *size)
+    phi = made(seen)[0].detach().numpy()
+    exported = NetworkDescriptor("tiny", Network(TINY, made.weights()))
+    assert exported.describe(seen[0].permute(1, 2, 0).numpy()) == pytest.approx(phi, abs=2e-3)
+
+
 def moved(shape: tuple[int, int], u: float, v: float) -> np.ndarray[Any, Any]:
     return np.full((*shape, 2), (u, v), np.float32)
 
@@ -80,6 +89,21 @@ def test_unknown_and_occluded_cells_are_not_visible() -> None:
     truth = CellTruth.of(flow, occluded)
     assert truth.visible.tolist() == [False, True, True, False]
     assert truth.known.tolist() == [False, True, True, True]
+
+
+def test_truth_of_incomplete_cells() -> None:
+    """It is known where the center is in the image, and visible if it stays in the image."""
+    truth = CellTruth.of(moved((15, 9), 3, 0), np.zeros((15, 9), np.bool_))
+    assert truth.columns == 3
+    assert truth.known.view(4, 3).tolist() == [[True, True, False]] * 4
+    assert truth.visible.view(4, 3).tolist() == [[True, False, False]] * 4
+
+
+@pytest.mark.parametrize("size", [(1, 1), (20, 44), (33, 48)])
+def test_the_loss_of_images_of_any_size(size: tuple[int, int]) -> None:
+    made = network()
+    truth = (moved(size, 1, 0), np.zeros(size, np.bool_))
+    assert torch.isfinite(cell_loss(made, made(images(2, *size)), truth, "fq"))
 
 
 def codes(rows: int, columns: int, m: int = 32) -> torch.Tensor:
@@ -144,11 +168,28 @@ def test_training_writes_a_descriptor(tmp_path: Path) -> None:
     assert phi.shape == (4, 6, 64)
 
 
+def test_training_on_crops_and_whole_images_of_any_size(tmp_path: Path) -> None:
+    root = write_pairs(tmp_path / "data", 2, (36, 45))
+    crops = DataConfig(dataset="folder", root=root, crop=(20, 20))
+    config = coarse_config(
+        steps=1, data=crops, validation=replace(crops, crop=None), validation_pairs=2
+    )
+    steps: list[Any] = []
+    train(config, tmp_path / "run", callback=steps.append)
+    assert np.isfinite(steps[0].loss)
+    assert np.isfinite(steps[0].validation.epe_qq)
+
+
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
-    train(coarse_config(), tmp_path / "whole")
-    train(coarse_config(), tmp_path / "parts", callback=stop_after(2))
-    train(coarse_config(), tmp_path / "parts")
+@pytest.mark.parametrize("started", [False, True])
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path: Path, started: bool) -> None:
+    start = tmp_path / "start.safetensors" if started else None
+    if start is not None:
+        save_weights(start, TINY, seen_much(network()).weights())
+    config = coarse_config(start=start)
+    train(config, tmp_path / "whole")
+    train(config, tmp_path / "parts", callback=stop_after(2))
+    train(config, tmp_path / "parts")
     assert course(tmp_path / "whole") == course(tmp_path / "parts")
     ends = [(tmp_path / run / "last.safetensors").read_bytes() for run in ("whole", "parts")]
     assert ends[0] == ends[1]

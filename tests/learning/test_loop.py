@@ -22,7 +22,7 @@ from _learning import (  # noqa: E402
     write_pairs,
 )
 from hamflow import FileError, InputError  # noqa: E402
-from hamflow.descriptors.architecture import Architecture  # noqa: E402
+from hamflow.descriptors.architecture import Architecture, Kind  # noqa: E402
 from hamflow.descriptors.weights import read_weights  # noqa: E402
 from hamflow.learning import loop  # noqa: E402
 from hamflow.learning.allocator import keep_freed_memory  # noqa: E402
@@ -138,6 +138,15 @@ def test_balance_adds_to_the_loss(tmp_path: Path) -> None:
         )
     assert losses[0] < losses[1] < losses[2]
     np.testing.assert_allclose(losses[2] - losses[1], losses[1] - losses[0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["paper", "coarse"])
+def test_without_balance_it_is_not_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
+) -> None:
+    monkeypatch.setattr(loop, "balance_loss", lambda _: pytest.fail("not asked for"))
+    network = Architecture(kind, layers=3, channels=8, widths=(4, 6, 8), dilations=(1,))
+    assert train(tiny_config(steps=1, network=network, balance=0.0), tmp_path).step == 1
 
 
 def test_what_is_not_finite_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,12 @@ class Architecture:
 
     @property
     def margin(self) -> int:
-        """The radius of the receptive field in pixels; tiles must overlap by this much."""
+        """The radius of the receptive field in pixels; tiles must overlap by this much.
+
+        A coarse network has none: it compares each color with the mean of the whole image.
+        """
+        if self.kind == "coarse":
+            raise InputError("A coarse network has no margin; describe the whole image at once.")
         near = (self.layers + 1) // 2
         return near if self.kind == "paper" else max(near, self.reach + 1)
 

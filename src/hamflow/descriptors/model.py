@@ -49,7 +49,8 @@ def load_model(
         How many threads to use; by default, `hamflow.get_num_threads` decides each time.
     tile_pixels : int, optional
         Larger images are described in tiles of at most that many pixels, with the same result. By
-        default, tiles need less than a gigabyte of memory.
+        default, tiles need less than a gigabyte of memory. The coarse network always computes the
+        whole image at once.
 
     Returns
     -------

@@ -20,7 +20,10 @@ from hamflow.errors import InputError
 
 
 class NetworkDescriptor:
-    """One variant of a network, computed by onnxruntime; see `Descriptor` and `load_model`."""
+    """One variant of a network, computed by onnxruntime; see `Descriptor` and `load_model`.
+
+    A coarse network computes the whole image at once, and `tile_pixels` does not matter.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class NetworkDescriptor:
         self.cell = network.architecture.cell
         self.metadata = network.metadata(kind)
         self.fingerprint = f"{Path(name).name} {kind} sha256:{network.digest[:16]}"
-        self._tile_pixels = tile_pixels or default_tile_pixels(network.architecture)
+        self._tile_pixels = tile_pixels
         self._runner = Runner(name, network.onnx(kind), threads)
 
     def describe(self, image: ArrayLike) -> Phi:
@@ -81,14 +84,15 @@ class NetworkDescriptor:
         """Yield the rows, the columns and the descriptors of each tile."""
         height, width = array.shape[:2]
         cell = self.architecture.cell
-        if cell > 1:  # sees far, and is small: the whole image at once
+        if cell > 1:  # sees the whole image, and is small: all at once
             whole = 2 * cell  # it halves the image once more than its cells do
             beyond = [(0, -height % whole), (0, -width % whole), (0, 0)][: array.ndim]
             phi = self._runner.run(network_input(np.pad(array, beyond, mode="edge")))
             inside = tuple(slice(side) for side in self._grid(array))
             yield inside[0], inside[1], phi[0][inside]
             return
-        for rows, columns in plan_tiles(height, width, self.architecture, self._tile_pixels):
+        pixels = self._tile_pixels or default_tile_pixels(self.architecture)
+        for rows, columns in plan_tiles(height, width, self.architecture, pixels):
             tile = array[rows.low : rows.high, columns.low : columns.high]
             phi = self._runner.run(network_input(tile))
             yield (

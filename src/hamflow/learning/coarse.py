@@ -47,7 +47,10 @@ class CoarseNetwork(DescriptorNetwork):
         self.hidden = nn.Parameter(torch.zeros(2))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the descriptors, N×(H/4)×(W/4)×m; H and W are multiples of 8."""
+        """Return the descriptors, N×⌈H/4⌉×⌈W/4⌉×m; the last cells may reach beyond the image."""
+        height, width = images.shape[2:]
+        whole = 2 * CELL  # it halves the image once more than its cells do
+        images = F.pad(images, (0, -width % whole, 0, -height % whole), mode="replicate")
         x = F.relu(self._layer("half", contrasts(images)))
         near = self._block("near", F.relu(self._layer("quarter", x)))
         far = F.relu(self._layer("eighth", near))
@@ -55,7 +58,8 @@ class CoarseNetwork(DescriptorNetwork):
             far = self._block(f"blocks.{block}", far)
         far = F.interpolate(self._layer("far", far), scale_factor=2, mode="bilinear")
         both = F.relu(far + self._layer("near.last", near))
-        return torch.tanh(self._layer("head", both)).permute(0, 2, 3, 1)
+        phi = torch.tanh(self._layer("head", both)).permute(0, 2, 3, 1)
+        return phi[:, : -(-height // CELL), : -(-width // CELL)]
 
     def initialize(self, images: Tensor) -> None:
         """Start every residual block as the identity; batch normalization does the rest."""
@@ -76,14 +80,20 @@ class CoarseNetwork(DescriptorNetwork):
 
     def load(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Load what `weights` returned; the normalization is then fixed, as part of the weights."""
+        self.drop_normalization()
         for name in self.architecture.convolutions():
             layer = self.layers[_key(name)]
             assert isinstance(layer, _Layer)
-            layer.norm = None
             with torch.no_grad():
                 layer.convolution.weight.copy_(torch.from_numpy(weights[f"{name}.weight"]))
                 assert layer.convolution.bias is not None
                 layer.convolution.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
+
+    def drop_normalization(self) -> None:
+        """Remove the normalization and its parameters, for weights that have it in them."""
+        for layer in self.layers.values():
+            assert isinstance(layer, _Layer)
+            layer.norm = None
 
     def _layer(self, name: str, x: Tensor) -> Tensor:
         result: Tensor = self.layers[_key(name)](x)
@@ -154,7 +164,7 @@ class CellTruth:
     visible : (N,) bool tensor
         Whether it is inside the second image, and not occluded there.
     known : (N,) bool tensor
-        Whether the flow is known.
+        Whether the flow is known; it is not where the center is beyond the image.
     columns : int
         How many cells a row has.
     """
@@ -171,13 +181,18 @@ class CellTruth:
         cls, flow: NDArray[np.float32], occluded: NDArray[np.bool_], side: int = CELL
     ) -> CellTruth:
         """Sample the flow (H, W, 2) at the centers of cells of side × side pixels."""
-        rows, columns = (length // side for length in flow.shape[:2])
+        height, width = flow.shape[:2]
+        rows, columns = -(-height // side), -(-width // side)
+        beyond = ((0, -height % side), (0, -width % side))
+        flow = np.pad(flow, (*beyond, (0, 0)), constant_values=np.nan)
+        occluded = np.pad(occluded, beyond)
         centers = np.ix_(*(side * np.arange(n) + side // 2 for n in (rows, columns)))
         there = torch.from_numpy(flow[centers].astype(np.float32))
         known = torch.isfinite(there).all(2)
         y, x = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
         to_x, to_y = x + there[..., 0].nan_to_num() / side, y + there[..., 1].nan_to_num() / side
-        inside = (to_x > -0.5) & (to_y > -0.5) & (to_x < columns - 0.5) & (to_y < rows - 0.5)
+        inside = (to_x > -0.5) & (to_x < width / side - 0.5)
+        inside &= (to_y > -0.5) & (to_y < height / side - 0.5)
         visible = inside & known & ~torch.from_numpy(occluded[centers])
 
         def index(at_y: Tensor, at_x: Tensor) -> Tensor:
@@ -224,8 +239,8 @@ def cell_loss(network: CoarseNetwork, phi: Tensor, pair: Pair, scheme: Scheme) -
     """
     flow, occluded = pair
     fine = _entropy(network, 0, phi, CellTruth.of(flow, occluded), scheme)
-    # Cells of twice the size, whose descriptor is the mean of four: large motion is learned sooner.
-    pooled = F.avg_pool2d(phi.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1)
+    # Cells of twice the size, whose descriptor is a mean of up to four: large motion comes sooner.
+    pooled = F.avg_pool2d(phi.permute(0, 3, 1, 2), 2, ceil_mode=True).permute(0, 2, 3, 1)
     coarser = CellTruth.of(flow, occluded, 2 * CELL)
     return fine + _COARSER_WEIGHT * _entropy(network, 1, pooled, coarser, scheme)
 

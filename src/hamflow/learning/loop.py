@@ -150,11 +150,14 @@ class _Run:
         keep_freed_memory()
         torch.manual_seed(config.seed)
         self.network = build_network(config.network)
+        if checkpoint is None:
+            _first_weights(self.network, config)
+        elif config.start is not None and isinstance(self.network, CoarseNetwork):
+            self.network.drop_normalization()  # as when the run began with those weights
+        # Only now, because the weights to start from decide which parameters there are.
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
         if checkpoint is not None:
             load_checkpoint(checkpoint, self.network, self.optimizer)
-        else:
-            _first_weights(self.network, config)
         self.model = DistributedDataParallel(self.network) if self.processes > 1 else self.network
         self.log = None if log is None else StepLog(log, config, self.progress.step)
 
@@ -221,12 +224,17 @@ class _Run:
 
     def _loss(self, phi: Tensor, sample: Sample) -> Tensor:
         """Return the loss of one pair."""
+        loss = self._match_loss(phi, sample)
+        if self.config.balance:
+            loss = loss + self.config.balance * balance_loss(phi)
+        return loss
+
+    def _match_loss(self, phi: Tensor, sample: Sample) -> Tensor:
         config = self.config
         bootstrapping = self.progress.step < config.bootstrap * config.steps
         if isinstance(self.network, CoarseNetwork):
             scheme = "ff" if bootstrapping else config.model
-            loss = cell_loss(self.network, phi, (sample.flow, sample.occluded), scheme)
-            return loss + config.balance * balance_loss(phi)
+            return cell_loss(self.network, phi, (sample.flow, sample.occluded), scheme)
         truth = Truth.of(sample.flow, self.window, sample.occluded)
         first, second = phi.unbind()
         costs = project(
@@ -237,8 +245,7 @@ class _Run:
             outside=config.outside,
             inner=truth.flow if bootstrapping and config.model != "ff" else None,
         )
-        loss = matching_loss(*costs, truth, target=config.target, temperature=config.temperature)
-        return loss + config.balance * balance_loss(phi)
+        return matching_loss(*costs, truth, target=config.target, temperature=config.temperature)
 
     def _rate(self) -> float:
         """Return the learning rate of the next step: a ramp, then a cosine."""

@@ -23,15 +23,17 @@ from hamflow.window import Window
 
 @dataclass(frozen=True)
 class Validation:
-    """Means over the validation pairs, of the pixels that the loss counts.
+    """Means over the validation pairs, of the pixels or cells that count.
 
     Attributes
     ----------
     loss : float
         As in training.
     epe_qq, outlier_3px_qq : float
-        Endpoint error of winner takes all on bits, and the share of errors above 3 pixels; for a
-        coarse network, the share of cells that are more than one cell off.
+        Endpoint error of winner takes all on bits, and the share of errors above 3 pixels. A coarse
+        network finds whole cells: there, the first is the mean distance from the true cell in
+        pixels, and the second the share of cells matched more than one cell (4 pixels) from it in x
+        or y. The two kinds of network cannot be compared by these numbers.
     epe_trained, outlier_3px_trained : float
         The same with floats where the trained model has them.
     constant_bits : float
