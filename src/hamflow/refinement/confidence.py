@@ -18,8 +18,8 @@ NAMES = ("disagreement", "distance", "residual")
 # Logarithm of the expected error (plus a tenth of a pixel) as a linear function of the logarithms
 # of what is known, fitted to rendered scenes: experiments/scripts/confidence.py.
 _FLOOR = 0.1
-_CONSTANT = 0.549
-_WEIGHTS = {"disagreement": 0.394, "distance": 0.256, "residual": 0.073}
+_CONSTANT = 0.404
+_WEIGHTS = {"disagreement": 0.549, "distance": 0.105, "residual": 0.085}
 _MOST = 100.0  # pixels: larger disagreements all count as this one
 _BLUR = 0.6  # of the compared colors, in pixels
 
