@@ -1,7 +1,6 @@
 // What comes after matching, for Python: components, interpolation, the variational model, motion
 // boundaries.
 #include <cmath>
-#include <vector>
 
 #include "bind.hpp"
 #include "boundaries.hpp"
@@ -17,12 +16,32 @@ namespace hamflow::bind {
 
 namespace {
 
+constexpr std::size_t max_pixels = 1u << 30;  // their numbers, and twice as many, are int
+constexpr std::size_t max_candidates = 256;
+constexpr int max_rounds = 1000, max_steps = 10000;
+
+void expect_area(std::size_t h, std::size_t w) {
+    if (static_cast<std::size_t>(side(h)) * side(w) > max_pixels)
+        throw nb::value_error("an image must have at most 2^30 pixels");
+}
+
+void expect_rounds(int rounds) {
+    if (rounds < 0 || rounds > max_rounds) throw nb::value_error("rounds: from 0 to 1000");
+}
+
+template <class... Numbers>
+void expect_finite(const char* name, Numbers... numbers) {
+    if (!(std::isfinite(numbers) && ...))
+        throw nb::value_error((std::string(name) + ": only finite numbers").c_str());
+}
+
 void drop_small_components(Out<std::uint8_t, 2> mask, int least) {
     const int h = side(mask.shape(0)), w = side(mask.shape(1));
     without_gil([&] { drop_small(mask.data(), h, w, least); });
 }
 
 void expect_pixels(const In<std::int32_t, 1>& pixel, std::size_t count) {
+    if (pixel.shape(0) > max_pixels) throw nb::value_error("pixel: at most 2^30 of them");
     for (std::size_t k = 0; k < pixel.shape(0); ++k)
         if (pixel.data()[k] < 0 || static_cast<std::size_t>(pixel.data()[k]) >= count)
             throw nb::value_error("pixel: outside of the image");
@@ -32,8 +51,9 @@ void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t,
                          In<float, 2> place, In<float, 2> match, In<float, 1> trust,
                          std::tuple<int, float, float, int> how, Out<float, 3> flow,
                          Out<float, 2> distance, Maybe<Out<float, 2>> models) {
-    const std::size_t h = right.shape(0), w = right.shape(1), seeds = pixel.shape(0);
-    if (h * w > (1u << 30)) throw nb::value_error("right: at most 2^30 pixels");
+    const std::size_t h = flow.shape(0), w = flow.shape(1), seeds = pixel.shape(0);
+    expect_area(h, w);
+    expect_shape(right, "right", {h, w});
     expect_shape(down, "down", {h, w});
     expect_shape(place, "place", {seeds, 2});
     expect_shape(match, "match", {seeds, 2});
@@ -44,8 +64,10 @@ void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t,
     if (seeds < 1) throw nb::value_error("pixel: at least one seed");
     expect_pixels(pixel, h * w);
     const auto [neighbors, reach, tolerance, rounds] = how;
-    if (neighbors < 1 || neighbors > 10000 || !(reach > 0) || !(tolerance > 0) || rounds < 0)
-        throw nb::value_error("how: neighbors in 1..10000, reach > 0, tolerance > 0, rounds >= 0");
+    if (neighbors < 1 || neighbors > 10000 || !(reach > 0) || !(tolerance > 0))
+        throw nb::value_error("how: neighbors in 1..10000, reach > 0, tolerance > 0");
+    expect_finite("how", reach, tolerance);
+    expect_rounds(rounds);
     const Interpolation problem{
         side(h),      side(w),      right.data(), down.data(), static_cast<int>(seeds),
         pixel.data(), place.data(), match.data(), trust.data(), neighbors,
@@ -57,6 +79,7 @@ void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t,
 int planes(In<float, 2> place, In<float, 2> match, In<float, 2> models,
            std::tuple<int, int, float> how, Out<double, 2> planes, Out<std::int32_t, 1> plane) {
     const std::size_t seeds = place.shape(0), count = planes.shape(0);
+    if (seeds > max_pixels) throw nb::value_error("place: at most 2^30 matches");
     expect_shape(place, "place", {seeds, 2});
     expect_shape(match, "match", {seeds, 2});
     expect_shape(models, "models", {seeds, 6});
@@ -66,6 +89,7 @@ int planes(In<float, 2> place, In<float, 2> match, In<float, 2> models,
     if (count > 255) throw nb::value_error("planes: at most 255");
     if (tries < 0 || tries > 100000 || least < 1 || !(tolerance > 0))
         throw nb::value_error("how: tries in 0..100000, least >= 1, tolerance > 0");
+    expect_finite("how", tolerance);
     const PlaneSearch search{static_cast<int>(seeds), place.data(), match.data(), models.data(),
                              static_cast<int>(count), tries,        least,        tolerance,
                              planes.data(),           plane.data()};
@@ -76,11 +100,13 @@ int planes(In<float, 2> place, In<float, 2> match, In<float, 2> models,
 
 void distances(In<float, 2> right, In<float, 2> down, In<std::uint8_t, 3> source, int rounds,
                Out<float, 3> distance) {
-    const std::size_t h = right.shape(0), w = right.shape(1), sets = source.shape(0);
+    const std::size_t sets = source.shape(0), h = source.shape(1), w = source.shape(2);
+    expect_area(h, w);
+    expect_shape(right, "right", {h, w});
     expect_shape(down, "down", {h, w});
-    expect_shape(source, "source", {sets, h, w});
     expect_shape(distance, "distance", {sets, h, w});
-    if (rounds < 0) throw nb::value_error("rounds: >= 0");
+    if (sets > max_candidates) throw nb::value_error("source: at most 256 sets");
+    expect_rounds(rounds);
     const Geodesic problem{side(h),      side(w),       static_cast<int>(sets), right.data(),
                            down.data(),  source.data(), rounds,                 distance.data()};
     without_gil([&] { geodesic_distances(problem); });
@@ -94,6 +120,7 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
            Maybe<Out<float, 2>> score) {
     const std::size_t labels = motion.shape(0), h = motion.shape(1), w = motion.shape(2);
     const std::size_t pixels = pixel.shape(0);
+    expect_area(h, w);
     expect_shape(motion, "motion", {labels, h, w, 2});
     const auto& [bits0, bits1] = bits;
     expect_shape(bits0, "bits", {h, w});
@@ -105,7 +132,9 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
     expect_shape(geodesic, "geodesic", {labels, h, w});
     expect_shape(texture, "texture", {h, w});
     expect_shape(size, "size", {labels});
-    if (labels < 1 || labels > 256) throw nb::value_error("motion: 1 to 256 candidates");
+    if (labels < 1 || labels > max_candidates)
+        throw nb::value_error("motion: 1 to 256 candidates");
+    std::apply([](auto... ends) { expect_finite("range", ends...); }, range);
     expect_pixels(pixel, h * w);
     if (features) expect_shape(*features, "features", {pixels, labels, score_features});
     if (score) expect_shape(*score, "score", {pixels, labels});
@@ -127,14 +156,18 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
 void choose(In<std::int32_t, 1> pixel, In<float, 2> unary, In<float, 4> motion, In<float, 2> right,
             In<float, 2> down, std::tuple<float, int> how, Out<std::int32_t, 2> label) {
     const std::size_t labels = motion.shape(0), h = motion.shape(1), w = motion.shape(2);
+    expect_area(h, w);
     expect_shape(unary, "unary", {pixel.shape(0), labels});
     expect_shape(motion, "motion", {labels, h, w, 2});
     expect_shape(right, "right", {h, w});
     expect_shape(down, "down", {h, w});
     expect_shape(label, "label", {h, w});
     const auto [cap, rounds] = how;
-    if (labels < 1 || labels > 256) throw nb::value_error("motion: 1 to 256 candidates");
-    if (!(cap >= 0) || rounds < 0) throw nb::value_error("how: cap >= 0, rounds >= 0");
+    if (labels < 1 || labels > max_candidates)
+        throw nb::value_error("motion: 1 to 256 candidates");
+    if (!(cap >= 0)) throw nb::value_error("how: cap >= 0");
+    expect_finite("how", cap);
+    expect_rounds(rounds);
     expect_pixels(pixel, h * w);
     const CandidateProblem problem{
         side(h),      side(w),      static_cast<int>(labels), static_cast<int>(pixel.shape(0)),
@@ -148,6 +181,7 @@ void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
                  In<float, 2> down, std::tuple<float, float, float> terms,
                  std::tuple<int, int, int, float> schedule, Out<float, 3> flow) {
     const std::size_t h = f0.shape(0), w = f0.shape(1);
+    expect_area(h, w);
     expect_shape(f0, "f0", {h, w, feature_channels});
     expect_shape(f1, "f1", {h, w, feature_channels});
     expect_shape(weight, "weight", {h, w});
@@ -160,8 +194,11 @@ void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
         throw nb::value_error("first_group: 0 to 8 channels");
     if (!(alpha >= 0) || !(zeta > 0) || !(epsilon > 0))
         throw nb::value_error("terms: alpha >= 0, zeta > 0, epsilon > 0");
-    if (warps < 0 || inner < 0 || sweeps < 0 || !(omega > 0 && omega < 2))
-        throw nb::value_error("schedule: counts >= 0, omega in 0..2");
+    for (const int count : {warps, inner, sweeps})
+        if (count < 0 || count > max_steps) throw nb::value_error("schedule: counts in 0..10000");
+    if (!(omega > 0 && omega < 2)) throw nb::value_error("schedule: omega in 0..2");
+    expect_finite("strength", std::get<0>(strength), std::get<1>(strength));
+    expect_finite("terms", alpha, zeta, epsilon);
     const Variational problem{side(h),       side(w),     f0.data(),   f1.data(),
                               first_group,   {std::get<0>(strength), std::get<1>(strength)},
                               weight.data(), right.data(), down.data(), alpha,
@@ -176,6 +213,7 @@ void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<
                        std::tuple<float, float, float> agreement,
                        std::tuple<float, float> margins, Out<float, 3> chosen) {
     const std::size_t h = f0.shape(0), w = f0.shape(1);
+    expect_area(h, w);
     expect_shape(guide, "guide", {h, w, 3});
     expect_shape(f0, "f0", {h, w, feature_channels});
     expect_shape(f1, "f1", {h, w, feature_channels});
@@ -192,6 +230,10 @@ void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<
         throw nb::value_error("data: difference > 0, outside >= 0");
     if (!(smoothness >= 0) || !(apart > 0) || !(distrust >= 0))
         throw nb::value_error("agreement: smoothness >= 0, apart > 0, distrust >= 0");
+    expect_finite("neighborhood", color, nearness);
+    expect_finite("data", difference, outside);
+    expect_finite("agreement", smoothness, apart, distrust);
+    expect_finite("margins", std::get<0>(margins), std::get<1>(margins));
     const Boundaries problem{side(h),     side(w),     guide.data(), f0.data(),
                              f1.data(),   trust.data(), band.data(), radius,
                              color,       nearness,    difference,   outside,

@@ -229,6 +229,117 @@ def test_settings() -> None:
     assert not _native.force_level("sse9")
 
 
+# --- what comes after matching --------------------------------------------------------------------
+
+
+def later_arguments(function: str) -> Arguments:
+    """Good arguments of a kernel of the refinement, all arrays new."""
+
+    def zeros(*shape: int, dtype: Any = np.float32) -> Array:
+        return np.zeros(shape, dtype)
+
+    steps = {"right": zeros(H, W), "down": zeros(H, W)}
+    pixel = {"pixel": zeros(1, dtype=np.int32)}
+    pair = {"f0": zeros(H, W, 8), "f1": zeros(H, W, 8)}
+    flow = zeros(H, W, 2)
+    seeds = {"place": zeros(1, 2), "match": zeros(1, 2)}
+    masked = flow, zeros(H, W, dtype=np.uint8)
+    every: dict[str, Arguments] = {
+        "interpolate": steps
+        | pixel
+        | seeds
+        | {"trust": np.ones(1, np.float32), "how": (1, 0.5, 1.0, 1)}
+        | {"flow": flow, "distance": zeros(H, W)},
+        "find_planes": seeds
+        | {"models": zeros(1, 6), "how": (1, 1, 1.0)}
+        | {"planes": np.zeros((1, 9)), "plane": zeros(1, dtype=np.int32)},
+        "geodesic_distances": steps
+        | {"source": zeros(2, H, W, dtype=np.uint8), "rounds": 1, "distance": zeros(2, H, W)},
+        "score_candidates": pixel
+        | {"bits": tuple(fields("bits").values()), "motion": zeros(2, H, W, 2)}
+        | {"matched": masked, "back": masked, "geodesic": zeros(2, H, W)}
+        | {"texture": zeros(H, W), "size": zeros(2), "range": (0.0, 0.0, 1.0, 1.0)}
+        | {"network": zeros(64), "features": None, "score": zeros(1, 2)},
+        "choose_candidates": steps
+        | pixel
+        | {"unary": zeros(1, 2), "motion": zeros(2, H, W, 2), "how": (1.0, 1)}
+        | {"label": zeros(H, W, dtype=np.int32)},
+        "variational": steps
+        | pair
+        | {"first_group": 3, "strength": (0.1, 1.0), "weight": zeros(H, W)}
+        | {"terms": (1.0, 0.1, 0.1), "schedule": (1, 1, 1, 1.0), "flow": flow},
+        "choose_motions": pair
+        | {"guide": zeros(H, W, 3), "trust": zeros(H, W), "band": masked[1], "flow": flow}
+        | {"neighborhood": (1, 1.0, 1.0), "data": (1.0, 1.0), "agreement": (1.0, 1.0, 1.0)}
+        | {"margins": (0.1, 0.1), "chosen": zeros(H, W, 2)},
+    }
+    return every[function]
+
+
+def call_later(function: str, **changed: Any) -> None:
+    kernel: Callable[..., Any] = getattr(_native, function)
+    kernel(**(later_arguments(function) | changed))
+
+
+# Without an element: no memory is needed to say that an image has so many pixels.
+HUGE = 2**15, 2**15 + 1
+TOO_LARGE = {
+    "interpolate": {"flow": np.zeros((*HUGE, 0), np.float32)},
+    "find_planes": {"place": np.zeros((2**30 + 1, 0), np.float32)},
+    "geodesic_distances": {"source": np.zeros((0, *HUGE), np.uint8)},
+    "score_candidates": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
+    "choose_candidates": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
+    "variational": {"f0": np.zeros((*HUGE, 0), np.float32)},
+    "choose_motions": {"f0": np.zeros((*HUGE, 0), np.float32)},
+}
+
+
+@pytest.mark.parametrize("function", TOO_LARGE)
+def test_too_many_pixels(function: str) -> None:
+    call_later(function)
+    with pytest.raises(ValueError, match="at most 2\\^30"):
+        call_later(function, **TOO_LARGE[function])
+
+
+@pytest.mark.parametrize("count", [-1, 10001, 2**31 - 1])
+def test_too_many_rounds(count: int) -> None:
+    for function, name, value in (
+        ("interpolate", "how", (1, 0.5, 1.0, count)),
+        ("geodesic_distances", "rounds", count),
+        ("choose_candidates", "how", (1.0, count)),
+    ):
+        with pytest.raises(ValueError, match="rounds: from 0 to 1000"):
+            call_later(function, **{name: value})
+    for schedule in ((count, 0, 0, 1.0), (0, count, 0, 1.0), (0, 0, count, 1.0)):
+        with pytest.raises(ValueError, match="schedule: counts in"):
+            call_later("variational", schedule=schedule)
+
+
+def test_too_many_sets() -> None:
+    many = np.zeros((257, H, W), np.uint8)
+    with pytest.raises(ValueError, match="at most 256 sets"):
+        call_later("geodesic_distances", source=many, distance=many.astype(np.float32))
+
+
+NUMBERS = [
+    (function, name, place)
+    for function in TOO_LARGE
+    for name, value in later_arguments(function).items()
+    if isinstance(value, tuple)
+    for place, number in enumerate(value)
+    if isinstance(number, float)
+]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("function", "name", "place"), NUMBERS)
+def test_numbers_are_finite(function: str, name: str, place: int, number: float) -> None:
+    value = list(later_arguments(function)[name])
+    value[place] = number
+    with pytest.raises(ValueError, match=f"{name}: "):
+        call_later(function, **{name: tuple(value)})
+
+
 # --- what could run for ever, in processes of their own -------------------------------------------
 
 HANGING = {
