@@ -102,14 +102,24 @@ Mesh mesh_of(const In<double, 3>& points, std::tuple<double, double, double> cam
             center_x,      center_y,              near};
 }
 
-// Places are sorted by the pixel that they are in, so they must not be far apart.
+// Places are sorted by the pixel that they are in, with memory for every pixel of the box around
+// them, so they must not be far apart.
 void expect_places(const In<float, 1>& x, const In<float, 1>& y) {
     expect_shape(y, "y", {x.shape(0)});
     if (x.shape(0) > (1u << 25)) throw nb::value_error("x: at most 2^25 places");
-    for (const auto* axis : {&x, &y})
-        for (std::size_t i = 0; i < axis->shape(0); ++i)
-            if (!(std::abs(axis->data()[i]) <= 16384))
+    double area = x.shape(0) > 0 ? 1 : 0;
+    for (const auto* axis : {&x, &y}) {
+        float least = 16384, most = -16384;
+        for (std::size_t i = 0; i < axis->shape(0); ++i) {
+            const float place = axis->data()[i];
+            if (!(std::abs(place) <= 16384))
                 throw nb::value_error("x and y: within +-16384 pixels");
+            least = std::min(least, place);
+            most = std::max(most, place);
+        }
+        area *= most - least;
+    }
+    if (area > (1u << 26)) throw nb::value_error("x and y: in a box of at most 2^26 pixels");
 }
 
 void trace_mesh(In<double, 3> points, std::tuple<double, double, double> camera, double near,

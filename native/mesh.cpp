@@ -95,7 +95,8 @@ void trace(const Mesh& mesh, std::size_t n, const float* x, const float* y, floa
     const auto triangle = [&](const Corner& a, const Corner& b, const Corner& c) {
         if (a.inverse_depth == 0 || b.inverse_depth == 0 || c.inverse_depth == 0) return;
         const double area = (b.x - a.x) * (c.y - a.y) - (c.x - a.x) * (b.y - a.y);
-        if (area == 0) return;
+        // Also if a corner is NaN or so far away that its products overflow.
+        if (!std::isfinite(area) || area == 0) return;
         const double per_area = 1 / area;
         const auto [left, right] = std::minmax({a.x, b.x, c.x});
         const auto [top, bottom] = std::minmax({a.y, b.y, c.y});

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -309,3 +310,23 @@ def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="rays"):
         words, lanes = np.zeros((2, 2), np.uint64), np.zeros((2, 4), np.uint16)
         _native.mesh_lanes(pose, camera, 0.1, words, 2, x, x, lanes)
+    far, lanes = np.float32([-16384, 16384]), np.zeros((2, 4), np.uint16)
+    for places in ((far, far), (far, far / 4)):
+        with pytest.raises(ValueError, match="a box of at most 2\\^26 pixels"):
+            _native.trace(pose, camera, 0.1, *places, met)
+        with pytest.raises(ValueError, match="a box of at most 2\\^26 pixels"):
+            _native.mesh_lanes(pose, camera, 0.1, np.zeros((2, 2), np.uint64), 1, *places, lanes)
+    _native.trace(pose, camera, 0.1, far, x, met)
+    _native.trace(pose, camera, 0.1, x[:0], x[:0], met[:, :0].copy())
+
+
+@pytest.mark.parametrize("far", [math.nan, math.inf, -math.inf, 1e200])
+def test_corners_that_are_nowhere(far: float) -> None:
+    """Triangles with such corners are not met, the others are."""
+    pose = np.ones((2, 3, 3))
+    pose[..., :2] = np.stack(np.meshgrid([0, 10, 20], [0, 10]), axis=2)
+    pose[0, 2, :2], pose[1, 1, :2], pose[1, 2, :2] = (far, far), (far, -far), math.nan
+    # Beside the triangle with two of them, but in the box around it, and in the first triangle.
+    x, y, met = np.float32([12, 3]), np.float32([8, 3]), np.empty((3, 2), np.float32)
+    _native.trace(pose, (1.0, 0.0, 0.0), 0.1, x, y, met)
+    assert met[2].tolist() == [0, 1]
