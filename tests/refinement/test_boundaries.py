@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from _problems import same_bytes, with_threads
-from hamflow import _native
+from hamflow import InputError, _native
 from hamflow.refinement import MotionChoice, choose
 from hamflow.refinement.boundaries import jumps, largest_around
 from hamflow.refinement.variational import features
@@ -190,3 +190,26 @@ def test_bad_arguments(change: dict[str, Any], message: str) -> None:
     run(p)
     with pytest.raises(ValueError, match=message):
         run(p | change)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("jump", -1.0),
+        ("reach", 5.0),
+        ("radius", 0),
+        ("nearness", 0.0),
+        ("color", math.nan),
+        ("difference", 0.0),
+        ("outside", -0.1),
+        ("smoothness", math.inf),
+        ("apart", "2"),
+        ("distrust", None),
+        ("rounds", -1),
+        ("margin", math.nan),
+        ("untrusted_margin", -0.1),
+    ],
+)
+def test_bad_parameters(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name} must be .*{value}.*\\.$"):
+        MotionChoice(**{name: value})

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._check import check_range
 from hamflow._types import Field, Flow, Image, Mask
 
 T = TypeVar("T", np.float32, np.bool_)
@@ -62,6 +63,16 @@ class MotionChoice:
     rounds: int = 2
     margin: float = 0.05
     untrusted_margin: float = 0.15
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("reach", 0, 1000), ("radius", 1, 100), ("rounds", 0, 100)):
+            check_range(self, name, least, most, whole=True)
+        for name in ("jump", "color", "outside", "smoothness", "distrust"):
+            check_range(self, name, 0, 1e6)
+        for name in ("nearness", "difference", "apart"):
+            check_range(self, name, 1e-6, 1e6)
+        for name in ("margin", "untrusted_margin"):
+            check_range(self, name, 0, 1e6)
 
 
 def choose(
