@@ -11,7 +11,7 @@ import pytest
 from _interpolation_reference import F, scene_of_two
 from hamflow import InputError
 from hamflow.refinement import AffineCompletion, complete
-from hamflow.refinement.completion import _matches
+from hamflow.refinement.completion import _seeds
 
 
 def test_filling_stops_at_the_edge_of_an_image() -> None:
@@ -62,7 +62,7 @@ def test_seeds(cell: int) -> None:
     height, width = 11, 13
     trusted = rng.random((height, width)) < 0.3
     flow = rng.integers(-2, 3, (height, width, 2)).astype(F)
-    seeds = _matches(flow, trusted, cell)
+    seeds = _seeds(flow, trusted, cell)
     cells = {(y // cell, x // cell): [] for y, x in np.argwhere(trusted)}
     for y, x in np.argwhere(trusted):
         cells[y // cell, x // cell].append((int(y), int(x)))

@@ -118,7 +118,7 @@ def complete(
     return filled.flow, filled.distance
 
 
-class Matches(NamedTuple):
+class Seeds(NamedTuple):
     """The matches that the interpolation starts from."""
 
     pixel: NDArray[np.int32]  # y * width + x, where the seed is
@@ -133,8 +133,8 @@ class Interpolated(NamedTuple):
     flow: Flow
     distance: Field
     kept: Mask  # the trusted pixels without small regions
-    matches: Matches
-    models: NDArray[np.float32]  # (N, 6): affine motion of each match, relative to the origin
+    seeds: Seeds
+    models: NDArray[np.float32]  # (N, 6): affine motion of each seed, relative to the origin
     steps: tuple[Field, Field]  # lengths of the steps to the right and lower neighbor
 
 
@@ -152,25 +152,25 @@ def interpolated(image: Image, flow: Flow, trusted: Mask, config: AffineCompleti
     if not known.any():
         raise InputError("flow is unknown everywhere; there is nothing to complete it from.")
     kept = _trusted(trusted & known, known, config.smallest)
-    matches = _matches(flow, kept, config.cell)
+    seeds = _seeds(flow, kept, config.cell)
     # Sums over channels, as if there were always three of them.
     right, down = (np.float32(config.step) + 3 * c for c in contrasts(gaussian(image, config.blur)))
     filled = np.empty((height, width, 2), np.float32)
     distance = np.empty((height, width), np.float32)
-    models = np.empty((len(matches.pixel), 6), np.float32)
+    models = np.empty((len(seeds.pixel), 6), np.float32)
     _native.interpolate(
         right,
         down,
-        matches.pixel,
-        matches.place,
-        matches.flow,
-        matches.trust,
+        seeds.pixel,
+        seeds.place,
+        seeds.flow,
+        seeds.trust,
         (config.neighbors, config.reach, config.tolerance, config.rounds),
         filled,
         distance,
         models,
     )
-    return Interpolated(filled, distance, kept, matches, models, (right, down))
+    return Interpolated(filled, distance, kept, seeds, models, (right, down))
 
 
 def _trusted(mask: Mask, known: Mask, smallest: int) -> Mask:
@@ -182,10 +182,10 @@ def _trusted(mask: Mask, known: Mask, smallest: int) -> Mask:
     return known
 
 
-def _matches(flow: Flow, trusted: Mask, cell: int) -> Matches:
+def _seeds(flow: Flow, trusted: Mask, cell: int) -> Seeds:
     """Take from each cell the trusted pixel next to its center, averaged with those like it."""
     height, width = trusted.shape
-    y, x = _seeds(trusted, cell)
+    y, x = _central(trusted, cell)
     own = flow[y, x]
     radius = cell // 2 + 1 if cell > 1 else 0
     sums = np.zeros((len(y), 4), np.float32)
@@ -203,7 +203,7 @@ def _matches(flow: Flow, trusted: Mask, cell: int) -> Matches:
             count += alike
     sums /= count[:, None]
     place = sums[:, 2:] + np.stack([x, y], axis=1)
-    return Matches(
+    return Seeds(
         (y * width + x).astype(np.int32),
         np.ascontiguousarray(place, np.float32),
         np.ascontiguousarray(sums[:, :2]),
@@ -211,7 +211,7 @@ def _matches(flow: Flow, trusted: Mask, cell: int) -> Matches:
     )
 
 
-def _seeds(trusted: Mask, cell: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _central(trusted: Mask, cell: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     height, width = trusted.shape
     rows, columns = -(-height // cell), -(-width // cell)
     padded = np.zeros((rows * cell, columns * cell), np.bool_)

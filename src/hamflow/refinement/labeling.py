@@ -135,10 +135,10 @@ def gather_candidates(filled: Interpolated, config: LabelingCompletion) -> Candi
     """Find the planes, and how far each pixel is from the matches that follow them."""
     height, width = filled.kept.shape
     planes = np.empty((config.planes, 9), np.float64)
-    plane = np.empty(len(filled.matches.pixel), np.int32)
+    plane = np.empty(len(filled.seeds.pixel), np.int32)
     how = (config.tries, config.least, config.plane_tolerance)
     count = _native.find_planes(
-        filled.matches.place, filled.matches.flow, filled.models, how, planes, plane
+        filled.seeds.place, filled.seeds.flow, filled.models, how, planes, plane
     )
     motion = np.empty((count + 1, height, width, 2), np.float32)
     motion[0] = filled.flow
@@ -146,7 +146,7 @@ def gather_candidates(filled: Interpolated, config: LabelingCompletion) -> Candi
         motion[k + 1] = plane_motion(planes[k].reshape(3, 3), (height, width))
     source = np.zeros((count, height * width), np.uint8)
     for k in range(count):
-        source[k, filled.matches.pixel[plane == k]] = 1
+        source[k, filled.seeds.pixel[plane == k]] = 1
     geodesic = np.empty((count + 1, height, width), np.float32)
     geodesic[0] = filled.distance
     _native.geodesic_distances(
