@@ -195,8 +195,9 @@ def _module(network: NDArray[np.float32]) -> str:
     table = "\n".join(lines)
     return f'''"""Weights of the network that scores candidate motions.
 
-Fitted by ``python -m experiments.scripts.candidates`` to rendered scenes: the smallest and the
-largest value of each feature, then bias and weights, input by input, of two layers, then weights.
+Fitted by ``python -m experiments.scripts.candidates`` to rendered scenes: the bounds of each
+feature, which are its 1 % and 99 % quantiles, all lower ones first, then bias and weights, input by
+input, of two layers, then weights.
 """
 
 from __future__ import annotations

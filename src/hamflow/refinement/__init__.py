@@ -1,7 +1,7 @@
 """From matches in whole pixels to a flow one can use.
 
 The stages behind the search, in the order of the data: the forward-backward `check`,
-the completion of what failed it (`AffineCompletion`), the subpixel refinement
+the completion of what failed it (`LabelingCompletion`), the subpixel refinement
 (`GuardedRefinement`), and the assessment of the result (`occluded`, `confidence`).
 """
 

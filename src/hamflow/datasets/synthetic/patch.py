@@ -120,8 +120,8 @@ class Patch:
     solid : bool
         Whether it covers all of the frame.
     one_sided : bool
-        Whether it is seen only from the side to which rows × columns points away from: a face of a
-        closed body.
+        Whether it is a face of a closed body: seen only by those from whom rows × columns points
+        away.
     """
 
     texels: Texels
