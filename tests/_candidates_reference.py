@@ -225,12 +225,15 @@ class Choice:
         return total
 
 
-def random_choice(rng: np.random.Generator, shape: tuple[int, int], labels: int) -> Choice:
-    """Candidates and costs at random; about two thirds of the pixels are open."""
-    count = max(1, shape[0] * shape[1] * 2 // 3)
+def random_choice(
+    rng: np.random.Generator, shape: tuple[int, int], labels: int, pixel: list[int] | None = None
+) -> Choice:
+    """Candidates and costs at random; about two thirds of the pixels are open, or those given."""
+    some = rng.permutation(shape[0] * shape[1])[: shape[0] * shape[1] * 2 // 3]
+    opened = some.astype(np.int32) if pixel is None else np.array(pixel, np.int32)
     return Choice(
-        rng.permutation(shape[0] * shape[1])[:count].astype(np.int32),
-        rng.random((count, labels)).astype(F) * 3,
+        opened,
+        rng.random((len(opened), labels)).astype(F) * 3,
         rng.normal(size=(labels, *shape, 2)).astype(F),
         rng.random(shape).astype(F),
         rng.random(shape).astype(F),

@@ -166,7 +166,7 @@ GOOD = replace(
         ({"neighbors": 0}, "how"),
         ({"reach": 0.0}, "how"),
         ({"tolerance": math.nan}, "how"),
-        ({"rounds": -1}, "how"),
+        ({"rounds": -1}, "rounds"),
         ({"right": even(3, 5, -1)}, "steps"),
         ({"right": even(3, 5, math.nan)}, "steps"),
         ({"down": even(3, 5, math.inf)}, "steps"),

@@ -23,7 +23,8 @@ from _interpolation_reference import links_of, random_problem, shortest
 from _problems import same_bytes, with_threads
 from hamflow import InputError, _native
 from hamflow.refinement import AffineCompletion, LabelingCompletion, complete
-from hamflow.refinement.labeling import plane_motion
+from hamflow.refinement.completion import interpolated
+from hamflow.refinement.labeling import gather_candidates, plane_motion
 from hamflow.stages import MatchEvidence
 
 H = np.array([[1.02, 0.03, 4.0], [-0.02, 0.97, -3.0], [4e-4, 6e-4, 1.0]])
@@ -49,10 +50,21 @@ def test_distances_equal_shortest_paths(seed: int) -> None:
     assert (distance[1] >= 1e30).all()
 
 
-@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (2, 2), (1, 1)])
+@pytest.mark.parametrize(
+    ("shape", "opened"),
+    [
+        ((1, 5), [0, 1, 2, 3, 4]),
+        ((5, 1), [4, 1, 2, 0, 3]),
+        ((1, 5), [3, 0, 1]),  # two trees
+        ((2, 2), [0, 1, 3]),  # all four are a loop
+        ((3, 3), [1, 3, 4, 5, 7]),
+        ((2, 3), [0, 1, 2, 5]),
+        ((1, 1), [0]),
+    ],
+)
 @pytest.mark.parametrize("seed", range(10))
-def test_choice_on_a_tree_is_optimal(shape: tuple[int, int], seed: int) -> None:
-    p = random_choice(np.random.default_rng(seed), shape, 3)
+def test_choice_on_a_tree_is_optimal(shape: tuple[int, int], opened: list[int], seed: int) -> None:
+    p = random_choice(np.random.default_rng(seed), shape, 3, opened)
     p.rounds = 8
     labels = []
     for chosen in itertools.product(range(3), repeat=len(p.pixel)):
@@ -107,21 +119,42 @@ def test_planes_are_found_among_outliers() -> None:
     assert set(plane[~wrong]) == {0, 1}
 
 
-def evidence(flow: Array, trusted: Array, image: Array | None = None, **more: Any) -> MatchEvidence:
-    shape = trusted.shape
-    bits = np.random.default_rng(0).integers(0, 2**63, (2, *shape), np.uint64)
-    image = np.full((*shape, 3), 0.5, F) if image is None else image
-    return MatchEvidence(image, (bits[0], bits[1]), flow, trusted, **more)
+def moved_bits(flow: Array) -> tuple[Array, Array]:
+    """Random bits; where a flow in whole pixels leads are those of where it starts."""
+    height, width = flow.shape[:2]
+    first, second = np.random.default_rng(0).integers(0, 2**63, (2, height, width), np.uint64)
+    y, x = np.indices((height, width))
+    y1, x1 = (y + flow[..., 1]).astype(int), (x + flow[..., 0]).astype(int)
+    inside = (y1 >= 0) & (y1 < height) & (x1 >= 0) & (x1 < width)
+    first[inside] = second[y1[inside], x1[inside]]
+    return first, second
 
 
 def test_a_plane_that_leaves_the_frame_is_continued() -> None:
-    """The affine continuation of a homography is wrong by pixels; its own is not."""
-    shape = 120, 160
-    truth = plane_motion(H, shape)
-    y, x, place = seeds_of(shape)
-    inside = x < 80
-    planes, _ = found_planes(place[inside], truth[y, x][inside])
-    assert abs(plane_motion(planes[0], shape) - truth).max() < 0.1
+    """The affine continuation of a homography is wrong by pixels; the one that is chosen is not.
+
+    Half of the hole moves out of the frame, where no bits tell. Above is another motion, for which
+    the affine continuation is right.
+    """
+    rng = np.random.default_rng(0)
+    shape, horizon = (120, 160), 40
+    ground = np.array([[1.1, 0.03, 6.0], [-0.02, 1.05, -3.0], [-1e-3, 6e-4, 1.0]])
+    truth = plane_motion(ground, shape)
+    truth[:horizon] = -6, 1
+    image = rng.random((*shape, 3)).astype(F) / 2
+    image[:horizon] += 0.5
+    trusted = np.broadcast_to(np.arange(160) < 80, shape)
+    flow = np.rint(truth)
+    bits = moved_bits(flow)
+    flow[~trusted] += rng.integers(-20, 21, flow[~trusted].shape)
+    completed, _ = LabelingCompletion()(MatchEvidence(image, bits, flow, trusted))
+    affine, _ = complete(image, flow, trusted)
+    below, above = ~trusted, ~trusted
+    below[:horizon], above[horizon:] = False, False
+    error, before = (np.hypot(*np.moveaxis(f - truth, 2, 0)) for f in (completed, affine))
+    assert before[below].mean() > 3
+    assert error[below].mean() < 0.5 * before[below].mean()
+    assert error[above].mean() < 0.01
 
 
 @settings(max_examples=10, deadline=None)
@@ -134,35 +167,53 @@ def test_constant_flow_stays(u: int, v: int, seed: int) -> None:
     trusted[top : top + 15, left : left + 15] = False
     flow[~trusted] = rng.normal(size=2) * 20
     image = rng.random((30, 40, 3)).astype(F)
-    completed, distance = LabelingCompletion()(evidence(flow, trusted, image))
+    bits = moved_bits(np.rint(flow))
+    completed, distance = LabelingCompletion()(MatchEvidence(image, bits, flow, trusted))
     assert np.allclose(completed, [u, v], atol=1e-2)
     assert completed.dtype == distance.dtype == F
 
 
+SPECK = slice(20, 25), slice(38, 43)  # smaller than what is trusted after all
+
+
 def scene() -> MatchEvidence:
-    """Two planes, a strip that is not trusted between them, and the way back."""
+    """Two planes, a strip between them of which only a speck is trusted, and the way back."""
     rng = np.random.default_rng(3)
     shape = 60, 90
     flow = plane_motion(H, shape)
     flow[:, 45:] = [-6, 1]
     trusted = np.ones(shape, np.bool_)
     trusted[:, 35:50] = False
+    trusted[SPECK] = True
+    bits = moved_bits(np.rint(flow))
     back = np.rint(-flow), rng.random(shape) < 0.8
-    return evidence(np.rint(flow), trusted, rng.random((*shape, 3)).astype(F), back=back)
+    image = rng.random((*shape, 3)).astype(F)
+    return MatchEvidence(image, bits, np.rint(flow), trusted, back)
 
 
 def test_trusted_matches_keep_the_affine_flow() -> None:
     matches = scene()
-    completed, distance = LabelingCompletion()(matches)
     affine, lengths = complete(matches.image, matches.flow, matches.trusted)
-    assert same_bytes(distance, lengths)
-    assert (completed[matches.trusted] == affine[matches.trusted]).all()
-    assert (completed != affine).any()
-    # Without planes there is nothing to choose from; with one direction there may be.
-    without = LabelingCompletion(planes=0)(matches)[0]
-    assert same_bytes(without, AffineCompletion()(matches)[0])
+    filled = interpolated(matches.image, matches.flow, matches.trusted, AffineCompletion())
+    motion = gather_candidates(filled, LabelingCompletion()).motion
+    assert same_bytes(motion[0], affine)
+    kept = matches.trusted.copy()
+    kept[SPECK] = False
     alone = MatchEvidence(matches.image, matches.bits, matches.flow, matches.trusted)
-    assert np.isfinite(LabelingCompletion()(alone)[0]).all()
+    for known in (matches, alone):
+        completed, distance = LabelingCompletion()(known)
+        assert same_bytes(distance, lengths)
+        assert same_bytes(completed[kept], affine[kept])
+        # The others take one of the candidates each, also those that were dropped as too few.
+        assert (completed == motion).all(axis=3).any(axis=0).all()
+        assert (completed != affine)[SPECK].any()
+
+
+def test_without_planes_there_is_nothing_to_choose() -> None:
+    matches = scene()
+    without = LabelingCompletion(planes=0)(matches)
+    for found, expected in zip(without, AffineCompletion()(matches), strict=True):
+        assert same_bytes(found, expected)
 
 
 def test_unknown_flow() -> None:
