@@ -1,28 +1,32 @@
 """How good presets are on rendered scenes in space.
 
     python -m experiments.scripts.rendered PHOTOGRAPHS [--count 60] [--presets balanced fast]
+        [--ablation]
 
 prints the mean endpoint error over all and over visible pixels, and the worst scenes. They have
 512×384 pixels, motion up to 100 pixels, and all effects. The photographs should be others than
-those of the training.
+those of the training. With --ablation, also the first preset without each of its stages.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 import numpy as np
 
-from hamflow import Estimator
+from experiments.variants import ABLATION
+from hamflow import Estimator, EstimatorConfig
+from hamflow.config import preset_config
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
 from hamflow.flow import endpoint_error
 
 CONFIG = SyntheticConfig(height=384, width=512, max_displacement=100, perspective_share=1.0)
 
 
-def errors(preset: str, scenes: SyntheticDataset) -> list[tuple[float, float]]:
+def errors(config: EstimatorConfig, scenes: SyntheticDataset) -> list[tuple[float, float]]:
     """Return the error of each scene over all and over visible pixels."""
-    estimator, found = Estimator(preset), []
+    estimator, found = Estimator(config), []
     for scene in scenes:
         error = endpoint_error(estimator.estimate(scene.image0, scene.image1).flow, scene.flow)
         visible = error[~scene.occluded]
@@ -36,10 +40,15 @@ def main() -> None:
     parser.add_argument("photographs", help="a folder of photographs")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--presets", nargs="+", default=["balanced", "fast"])
+    parser.add_argument("--ablation", action="store_true")
     args = parser.parse_args()
     scenes = SyntheticDataset(CONFIG, args.photographs, size=args.count)
-    for preset in args.presets:
-        found = np.array(errors(preset, scenes))
+    configs = {preset: preset_config(preset) for preset in args.presets}
+    if args.ablation:
+        first = preset_config(args.presets[0])
+        configs |= {name: replace(first, **off) for name, off in ABLATION.items() if off}
+    for preset, config in configs.items():
+        found = np.array(errors(config, scenes))
         worst = np.argsort(-found[:, 0])[:3]
         text = ", ".join(f"{found[k, 0]:.1f} (scene {k})" for k in worst)
         everywhere, visible = np.nanmean(found, axis=0)
