@@ -44,6 +44,7 @@ SAID = {
 MODULES = {
     "errors": "base",
     "window": "base",
+    "prior": "base",
     "stages": "base",
     "visualize": "flow",
     "flow": "flow",
