@@ -11,13 +11,18 @@ from rich.table import Column, Table
 
 from experiments.bench import pair as bench
 from experiments.bench.models import find_pairs
+from experiments.bench.profile import Profile
+from experiments.bench.profile import profile as profile_of
 from experiments.bench.sequence import FEWEST, read_sequence, rendered_sequence
 from experiments.cli._shared import measure, save_json
 from hamflow.cli._console import cell
 from hamflow.errors import InputError
+from hamflow.estimator import Estimator
 from hamflow.evaluation import opencv_methods
 from hamflow.evaluation.methods import PEER, method_names
 from hamflow.io._atomic import check_writable
+
+_SMALLEST_SHARE = 0.005  # of the whole time; less is not shown
 
 
 def bench_pair(
@@ -32,6 +37,7 @@ def bench_pair(
     frames: int = 5,
     rounds: int = 3,
     ablation: bool = False,
+    profile: bool = False,
     json: Path | None = None,
 ) -> None:
     """Measure whole pairs: seconds per stage, and errors, compared with OpenCV's methods.
@@ -63,6 +69,8 @@ def bench_pair(
         Repetitions; the best time counts.
     ablation
         Also measure the first preset without each of its steps, on the pairs.
+    profile
+        Also show the time of each preset by stage and native function.
     json
         Where to write all measurements as JSON.
     """
@@ -85,7 +93,7 @@ def bench_pair(
             if video is None
             else read_sequence(video, frames)
         )
-        return bench.run(
+        report = bench.run(
             shown,
             presets,
             peers=others,
@@ -94,6 +102,12 @@ def bench_pair(
             ablation=ablation,
             progress=progress,
         )
+        if profile:
+            progress("profiles")
+            report["profile"] = {
+                name: profile_of(Estimator(name), *shown[:2], rounds) for name in presets
+            }
+        return report
 
     report = measure(console, run)
     where = "a rendered scene" if video is None else str(video)
@@ -108,7 +122,19 @@ def _tables(report: dict[str, Any], where: str) -> list[Table]:
         tables += [_groups(report), _pairs(report)]
     if "ablation" in report:
         tables.append(_ablation(report))
+    tables += [_profile(*item) for item in report.get("profile", {}).items()]
     return tables
+
+
+def _profile(preset: str, found: tuple[Profile, float]) -> Table:
+    stages, whole = found
+    table = Table("stage", "function", "ms", "%", title=f"{preset}: {whole:.3f} s")
+    for stage, functions in stages.items():
+        for name, seconds in sorted(functions.items(), key=lambda item: -item[1]):
+            share = seconds / whole
+            if share >= _SMALLEST_SHARE:
+                table.add_row(stage, name, f"{1000 * seconds:.1f}", f"{100 * share:.1f}")
+    return table
 
 
 def _seconds(report: dict[str, Any], where: str) -> Table:

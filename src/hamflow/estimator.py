@@ -177,6 +177,8 @@ class Estimator:
                     )
                 )
 
+        matches = replace(matches, refined=tuple(flows))
+
         # Assessment: what is occluded, and how far each pixel can be trusted.
         hidden = certain = None
         if len(flows) == 2:

@@ -106,6 +106,20 @@ def test_seconds_of_a_video_of_one_s_own(
     assert "opencv" not in capsys.readouterr().out
 
 
+def test_profile_adds_up(preset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "b.json"
+    args = ["--presets", str(preset), "--no-peers", "--profile", *SIZE, "--json", str(file)]
+    assert main(["bench", "pair", *args]) == 0
+    stages, whole = json.loads(file.read_text())["profile"][str(preset)]
+    assert {"descriptors", "matching", "completion", "refinement", "between"} <= set(stages)
+    assert stages["matching"]["chain_pass"] > 0
+    assert sum(sum(functions.values()) for functions in stages.values()) == pytest.approx(
+        whole, rel=0.01
+    )
+    assert "matching" in capsys.readouterr().out
+    assert not isinstance(hamflow._native.chain_pass, type(test_profile_adds_up))  # restored
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

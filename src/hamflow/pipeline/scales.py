@@ -10,6 +10,7 @@ from hamflow._scale import upsample_linear
 from hamflow._types import Flow, Labels
 from hamflow.config import EstimatorConfig
 from hamflow.pipeline.matches import DirectedMatches, Matches
+from hamflow.pipeline.prediction import continued
 from hamflow.prior import Prior
 from hamflow.window import MAX_LABELS, Window
 
@@ -17,7 +18,7 @@ from hamflow.window import MAX_LABELS, Window
 _FARTHEST = 96
 # Around what a coarser scale found, in pixels of the finer one.
 _MARGIN = 4
-_MARGIN_OF_PREVIOUS = 8
+_MARGIN_OF_PREVIOUS = 4
 # The window of the pair before is good enough if at least this part of the share of pixels that a
 # full search trusted is trusted again, and this share at least.
 _KEPT = 0.9
@@ -169,8 +170,14 @@ class SearchPlan:
     def _warm_step(self, previous: Matches) -> SearchStep:
         memory, margin = self._config.memory, _MARGIN_OF_PREVIOUS
         windows = [window_around(d, memory, 1, margin) for d in previous.directions]
-        labels = [_labels(d, w) for d, w in zip(previous.directions, windows, strict=True)]
-        return SearchStep(previous.scale, tuple(windows), tuple(labels))
+        back = previous.directions[1]
+        expected = continued(back.completed, back.trusted)
+        labels = [_labels(flow, w) for (flow, _), w in zip(expected, windows, strict=True)]
+        priors = None
+        if self._config.prior and previous.scale > 1:
+            strength = np.float32(self._config.prior)
+            priors = tuple(Prior(flow, strength * weight) for flow, weight in expected)
+        return SearchStep(previous.scale, tuple(windows), tuple(labels), priors=priors)
 
 
 def plan_scales(shape: tuple[int, int], config: EstimatorConfig) -> list[int]:
@@ -252,9 +259,9 @@ def _frequent(flows: Flow) -> Flow:
     return flows[count[which.ravel()] >= _SMALLEST]
 
 
-def _labels(found: DirectedMatches, window: Window) -> tuple[Labels, Labels]:
-    """Return the completed flow of the pair before as labels of a window."""
-    flow = np.rint(found.completed)
+def _labels(expected: Flow, window: Window) -> tuple[Labels, Labels]:
+    """Return an expected flow as labels of a window."""
+    flow = np.rint(expected)
     u = (flow[..., 0] - window.u0).clip(0, window.du - 1)
     v = (flow[..., 1] - window.v0).clip(0, window.dv - 1)
     return u.astype(np.int16), v.astype(np.int16)
