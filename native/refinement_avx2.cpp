@@ -7,6 +7,8 @@ namespace {
 #include "linearization.inl"
 #include "relaxation.inl"
 #include "variational.inl"
+#include "vectors.inl"
+#include "boundaries.inl"
 }  // namespace
 }  // namespace avx2
 const RefinementKernels avx2_refinement = HAMFLOW_REFINEMENT_TABLE("avx2", avx2);

@@ -7,6 +7,8 @@ namespace {
 #include "linearization.inl"
 #include "relaxation.inl"
 #include "variational.inl"
+#include "vectors.inl"
+#include "boundaries.inl"
 }  // namespace
 }  // namespace avx512
 const RefinementKernels avx512_refinement = HAMFLOW_REFINEMENT_TABLE("avx512", avx512);

@@ -10,6 +10,7 @@ namespace hamflow {
 struct RefinementKernels {
     const char* name;  // of the level
     void (*refine_variational)(const Variational&);
+    void (*choose_motions)(const Boundaries&);
 };
 
 extern const RefinementKernels portable_refinement;

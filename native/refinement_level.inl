@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "refinement_kernels.hpp"
 #include "simd/common.hpp"
@@ -27,4 +28,4 @@
 #endif
 
 #define HAMFLOW_REFINEMENT_TABLE(name, ns) \
-    { name, ns::refine_variational }
+    { name, ns::refine_variational, ns::choose_motions }

@@ -7,6 +7,8 @@ namespace {
 #include "linearization.inl"
 #include "relaxation.inl"
 #include "variational.inl"
+#include "vectors.inl"
+#include "boundaries.inl"
 }  // namespace
 }  // namespace neon
 const RefinementKernels neon_refinement = HAMFLOW_REFINEMENT_TABLE("neon", neon);

@@ -25,4 +25,6 @@ void refine_variational(const Variational& problem) {
     active_refinement().refine_variational(problem);
 }
 
+void choose_motions(const Boundaries& problem) { active_refinement().choose_motions(problem); }
+
 }  // namespace hamflow
