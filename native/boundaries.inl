@@ -48,134 +48,151 @@ struct Neighborhood {
     int count = 0;
 };
 
-// A field with a margin, in the order of its columns and with even and odd ones apart.
-class Plane {
+// Fields with a margin: in the order of their columns, and with even and odd ones apart.
+class Planes {
    public:
-    Plane(int h, int w, int margin)
-        : margin_(margin), pitch_(round_up(w + 2 * margin, 2 * width)), plane_(pitch_ * (h + 2 * margin)),
-          data_(2 * plane_ + 2 * width) {}
+    Planes(int h, int w, int margin, int count)
+        : rows(h + 2 * margin), pitch(round_up(w + 2 * margin, 2 * width)), margin_(margin),
+          half_(static_cast<std::size_t>(pitch) * rows),
+          pages_((2 * half_ * count + 2 * width) * sizeof(float)) {}
 
-    float* row(int y) { return data_.data() + (y + margin_) * pitch_ + margin_; }
-    const float* at(int y, int x) const {
-        return data_.data() + (y + margin_) * pitch_ + margin_ + x;
+    float* field(int f) const { return static_cast<float*>(pages_.data()) + f * distance(); }
+    std::size_t distance() const { return 2 * half_; }  // from field to field
+    // From the beginning of a field to a pixel, and to where it stands among its neighbors at even
+    // distances.
+    std::ptrdiff_t at(int y, int x) const {
+        return static_cast<std::ptrdiff_t>(y + margin_) * pitch + margin_ + x;
     }
-    // Where x and its neighbors at even distances stand side by side.
-    const float* among(int y, int x) const {
-        return data_.data() + plane_ + (y + margin_) * pitch_ + (x & 1) * (pitch_ / 2) +
+    std::ptrdiff_t among(int y, int x) const {
+        return static_cast<std::ptrdiff_t>(half_) +
+               static_cast<std::ptrdiff_t>(y + margin_) * pitch + (x & 1) * (pitch / 2) +
                (margin_ + x) / 2;
     }
-    void clear_row(int y, float value) {
-        std::fill_n(data_.data() + (y + margin_) * pitch_, pitch_, value);
-    }
-    void part_row(int y) {
-        const float* HAMFLOW_RESTRICT from = data_.data() + (y + margin_) * pitch_;
-        float* HAMFLOW_RESTRICT even = data_.data() + plane_ + (y + margin_) * pitch_;
-        float* HAMFLOW_RESTRICT odd = even + pitch_ / 2;
-        HAMFLOW_INDEPENDENT
-        for (std::size_t k = 0; k < pitch_ / 2; ++k) {
-            even[k] = from[2 * k];
-            odd[k] = from[2 * k + 1];
+
+    // row(to): writes what lies inside of the image.
+    template <class Row>
+    void write_row(int f, int y, float outside, const Row& row) const {
+        float* HAMFLOW_RESTRICT all = field(f) + at(y, -margin_);
+        std::fill_n(all, pitch, outside);
+        row(all + margin_);
+        float* HAMFLOW_RESTRICT even = all + half_;
+        float* HAMFLOW_RESTRICT odd = even + pitch / 2;
+        for (int k = 0; k < pitch / 2; ++k) {
+            even[k] = all[2 * k];
+            odd[k] = all[2 * k + 1];
         }
     }
 
+    int rows, pitch;
+
    private:
-    std::size_t margin_, pitch_, plane_;
-    Buffer<float> data_;
+    int margin_;
+    std::size_t half_;
+    Pages pages_;
 };
 
 using Mask = Buffer<unsigned char>;
 
+void add_mask(unsigned char* HAMFLOW_RESTRICT to, const unsigned char* HAMFLOW_RESTRICT from,
+              int count) {
+    for (int x = 0; x < count; ++x) to[x] |= from[x];
+}
+
 class Chooser {
    public:
     explicit Chooser(const Boundaries& p)
-        : p_(p), around_(p.radius, p.nearness), margin_(round_up(2 * around_.half + 2 * width, 2 * width)),
-          guide_{plane(), plane(), plane()}, factor_(plane()), flow_{plane(), plane()},
-          band_(size()), changed_(size()), scratch_(size()) {}
+        : p_(p), around_(p.radius, p.nearness),
+          margin_(round_up(2 * around_.half + 2 * width, 2 * width)),
+          planes_(p.h, p.w, margin_, fields), offsets_(around_.vectors), band_(size()),
+          changed_(size()), scratch_(size()) {
+        for (int n = 0; n < 3; ++n) offsets_[n] = (n - 1) * planes_.pitch - 1;
+        for (int n = 3; n < around_.vectors; ++n) {
+            const int y = (n - 3) / around_.across - around_.half, k = (n - 3) % around_.across;
+            offsets_[n] = 2 * y * planes_.pitch - around_.half + k * width;
+        }
+    }
 
     void run() {
-        parallel_for(p_.h + 2 * margin_, [&](int y) { prepare(y - margin_); });
+        parallel_for(planes_.rows, [&](int y) { prepare(y - margin_); });
         for (int round = 0; round < p_.rounds; ++round) {
-            parallel_for(p_.h + 2 * margin_, [&](int y) { copy_flow(y - margin_); });
+            parallel_for(planes_.rows, [&](int y) { copy_flow(y - margin_); });
             parallel_for(p_.h, [&](int y) { find_jumps(y); });
             dilate(band_, p_.reach);
             if (round > 0) {
                 // Where no neighbor has changed, the choice would be the same.
                 dilate(changed_, p_.radius);
-                parallel_for(p_.h, [&](int y) {
-                    for (int x = 0; x < p_.w; ++x) band_[at(y, x)] &= changed_[at(y, x)];
-                });
+                for (std::size_t i = 0; i < size(); ++i) band_[i] &= changed_[i];
             }
             parallel_for(p_.h, [&](int y) { choose_row(y); });
         }
     }
 
    private:
+    enum { red, green, blue, factor, u_field, v_field, fields };
+
     std::size_t at(int y, int x) const { return static_cast<std::size_t>(y) * p_.w + x; }
     std::size_t size() const { return static_cast<std::size_t>(p_.h) * p_.w; }
-    Plane plane() const { return Plane(p_.h, p_.w, margin_); }
+    bool inside(int y) const { return y >= 0 && y < p_.h; }
 
     void prepare(int y) {
-        for (int c = 0; c < colors; ++c) guide_[c].clear_row(y, 0);
-        factor_.clear_row(y, 0);  // there is no neighbor outside
-        if (y >= 0 && y < p_.h) {
-            const float* HAMFLOW_RESTRICT from = p_.guide + colors * at(y, 0);
-            float* HAMFLOW_RESTRICT factor = factor_.row(y);
-            for (int c = 0; c < colors; ++c) {
-                float* HAMFLOW_RESTRICT to = guide_[c].row(y);
-                for (int x = 0; x < p_.w; ++x) to[x] = from[colors * x + c];
-            }
-            for (int x = 0; x < p_.w; ++x) factor[x] = p_.trust[at(y, x)] > 0 ? 1 : p_.distrust;
-        }
-        for (int c = 0; c < colors; ++c) guide_[c].part_row(y);
-        factor_.part_row(y);
+        const int w = p_.w;
+        for (int c = 0; c < colors; ++c)
+            planes_.write_row(red + c, y, 0, [&](float* HAMFLOW_RESTRICT to) {
+                if (!inside(y)) return;
+                const float* HAMFLOW_RESTRICT from = p_.guide + colors * at(y, 0) + c;
+                for (int x = 0; x < w; ++x) to[x] = from[colors * x];
+            });
+        // There is no neighbor outside.
+        planes_.write_row(factor, y, 0, [&](float* HAMFLOW_RESTRICT to) {
+            if (!inside(y)) return;
+            const float* HAMFLOW_RESTRICT trust = p_.trust + at(y, 0);
+            for (int x = 0; x < w; ++x) to[x] = trust[x] > 0 ? 1 : p_.distrust;
+        });
     }
 
     void copy_flow(int y) {
-        for (int c = 0; c < 2; ++c) {
-            // Far from every motion in all comparisons, and no candidate.
-            flow_[c].clear_row(y, std::numeric_limits<float>::quiet_NaN());
-            if (y >= 0 && y < p_.h) {
-                float* HAMFLOW_RESTRICT to = flow_[c].row(y);
-                const float* HAMFLOW_RESTRICT from = p_.flow + 2 * at(y, 0) + c;
-                for (int x = 0; x < p_.w; ++x) to[x] = from[2 * x];
-            }
-            flow_[c].part_row(y);
-        }
+        const int w = p_.w;
+        // An undefined motion is far from every other one, and no candidate.
+        for (int c = 0; c < 2; ++c)
+            planes_.write_row(u_field + c, y, std::numeric_limits<float>::quiet_NaN(),
+                              [&](float* HAMFLOW_RESTRICT to) {
+                                  if (!inside(y)) return;
+                                  const float* HAMFLOW_RESTRICT from = p_.flow + 2 * at(y, 0) + c;
+                                  for (int x = 0; x < w; ++x) to[x] = from[2 * x];
+                              });
     }
 
     // Pixels with a neighbor, of four, whose motion is another.
     void find_jumps(int y) {
+        const int w = p_.w, pitch = planes_.pitch;
         unsigned char* HAMFLOW_RESTRICT out = &band_[at(y, 0)];
+        const float* HAMFLOW_RESTRICT u = planes_.field(u_field) + planes_.at(y, 0);
+        const float* HAMFLOW_RESTRICT v = planes_.field(v_field) + planes_.at(y, 0);
         const float least = p_.jump * p_.jump;
-        const float *HAMFLOW_RESTRICT u = flow_[0].at(y, 0), *HAMFLOW_RESTRICT v = flow_[1].at(y, 0);
-        const float *HAMFLOW_RESTRICT ua = flow_[0].at(y - 1, 0), *HAMFLOW_RESTRICT va = flow_[1].at(y - 1, 0);
-        const float *HAMFLOW_RESTRICT ub = flow_[0].at(y + 1, 0), *HAMFLOW_RESTRICT vb = flow_[1].at(y + 1, 0);
-        const auto apart = [&](float du, float dv) HAMFLOW_INLINE_LAMBDA {
-            return du * du + dv * dv > least;  // never outside, which is undefined
-        };
-        for (int x = 0; x < p_.w; ++x)
-            out[x] = apart(u[x + 1] - u[x], v[x + 1] - v[x]) | apart(u[x - 1] - u[x], v[x - 1] - v[x]) |
-                     apart(ua[x] - u[x], va[x] - v[x]) | apart(ub[x] - u[x], vb[x] - v[x]);
+        for (int x = 0; x < w; ++x) {
+            const auto apart = [&](int to) HAMFLOW_INLINE_LAMBDA {
+                const float du = u[x + to] - u[x], dv = v[x + to] - v[x];
+                return du * du + dv * dv > least;  // never outside
+            };
+            out[x] = apart(1) | apart(-1) | apart(pitch) | apart(-pitch);
+        }
     }
 
     // By a square of `reach` pixels on all sides.
     void dilate(Mask& mask, int reach) {
+        const int w = p_.w;
         parallel_for(p_.h, [&](int y) {
-            unsigned char* HAMFLOW_RESTRICT out = &scratch_[at(y, 0)];
-            const unsigned char* HAMFLOW_RESTRICT in = &mask[at(y, 0)];
-            std::copy_n(in, p_.w, out);
-            for (int k = 1; k <= std::min(reach, p_.w - 1); ++k) {
-                for (int x = 0; x + k < p_.w; ++x) out[x] |= in[x + k];
-                for (int x = k; x < p_.w; ++x) out[x] |= in[x - k];
+            unsigned char *out = &scratch_[at(y, 0)], *in = &mask[at(y, 0)];
+            std::copy_n(in, w, out);
+            for (int k = 1; k <= std::min(reach, w - 1); ++k) {
+                add_mask(out, in + k, w - k);
+                add_mask(out + k, in, w - k);
             }
         });
         parallel_for(p_.h, [&](int y) {
-            unsigned char* HAMFLOW_RESTRICT out = &mask[at(y, 0)];
-            std::fill_n(out, p_.w, static_cast<unsigned char>(0));
-            for (int yy = std::max(y - reach, 0); yy <= std::min(y + reach, p_.h - 1); ++yy) {
-                const unsigned char* HAMFLOW_RESTRICT in = &scratch_[at(yy, 0)];
-                for (int x = 0; x < p_.w; ++x) out[x] |= in[x];
-            }
+            std::fill_n(&mask[at(y, 0)], w, static_cast<unsigned char>(0));
+            for (int yy = std::max(y - reach, 0); yy <= std::min(y + reach, p_.h - 1); ++yy)
+                add_mask(&mask[at(y, 0)], &scratch_[at(yy, 0)], w);
         });
     }
 
@@ -183,126 +200,136 @@ class Chooser {
         float u, v;
     };
     struct Weights {
-        explicit Weights(int vectors) : agreement(vectors), apart(vectors), open(vectors) {}
+        explicit Weights(int vectors) : agreement(vectors), open(vectors) {}
 
         Buffer<Floats> agreement;  // of all neighbors
-        Buffer<Floats> apart;      // how far the motion in question is from theirs
         Buffer<Ints> open;         // whose motion is none of the candidates so far
-        Floats data[3];            // of 3 x 3 pixels, by color alone
-        float total, data_total;
+        float data[3][width];      // of 3 x 3 pixels, by color alone
+        float agreement_factor, data_factor;  // for a mean, and its part of the cost
     };
 
     void choose_row(int y) {
         Weights weights(around_.vectors);
+        unsigned char* changed = &changed_[at(y, 0)];
+        std::fill_n(changed, p_.w, static_cast<unsigned char>(0));
         for (int x = 0; x < p_.w; ++x) {
-            const std::size_t i = at(y, x);
-            changed_[i] = 0;
-            if (!band_[i]) continue;
-            const Motion own{p_.flow[2 * i], p_.flow[2 * i + 1]};
-            const Motion motion = best(y, x, own, weights);
-            changed_[i] = motion.u != own.u || motion.v != own.v;
-            p_.flow[2 * i] = motion.u;  // others still read flow_
-            p_.flow[2 * i + 1] = motion.v;
+            if (!band_[at(y, x)]) continue;
+            float* flow = p_.flow + 2 * at(y, x);  // others read planes_
+            const Motion own{flow[0], flow[1]}, motion = best(y, x, own, weights);
+            changed[x] = motion.u != own.u || motion.v != own.v;
+            flow[0] = motion.u;
+            flow[1] = motion.v;
         }
     }
 
-    // body(vector, its number) for the vectors of one field around a pixel.
+    // body(n, p) for the vectors around a pixel: the one of field f begins at p + f * distance.
     template <class Body>
     HAMFLOW_INLINE void each(int y, int x, const Body& body) const {
-        int n = 0;
-        for (int dy = -1; dy <= 1; ++dy)
-            body(n++, [=](const Plane& field) { return field.at(y + dy, x - 1); });
-        for (int dy = -around_.half; dy <= around_.half; ++dy)
-            for (int k = 0; k < around_.across; ++k)
-                body(n++, [=](const Plane& field) {
-                    return field.among(y + 2 * dy, x) - around_.half + k * width;
-                });
+        const float* near = planes_.field(0) + planes_.at(y, x);
+        const float* far = planes_.field(0) + planes_.among(y, x);
+        const int vectors = around_.vectors;
+        for (int n = 0; n < 3; ++n) body(n, near + offsets_[n]);
+        for (int n = 3; n < vectors; ++n) body(n, far + offsets_[n]);
     }
 
     Motion best(int y, int x, Motion own, Weights& weights) const {
-        Motion winner = own, motion = own;
-        compare(y, x, motion, weights, true);
-        int next = first_open(weights);
+        int next = compare(y, x, own, weights);
         if (next < 0) return own;  // nothing to choose
-        weigh(y, x, weights);
-        float least = disagreement(weights) + data(y, x, own, weights) -
+        const float disagreement = weigh(y, x, own, weights);
+        float least = disagreement + data(y, x, own, weights) -
                       (p_.trust[at(y, x)] > 0 ? p_.margin : p_.untrusted_margin);
+        Motion winner = own;
         // Costs are not negative: often one of them is enough.
         for (int k = 1; k < most && next >= 0 && least > 0; ++k) {
             const Offset& o = around_.offsets[next];
-            motion = {*flow_[0].at(y + o.y, x + o.x), *flow_[1].at(y + o.y, x + o.x)};
-            compare(y, x, motion, weights, false);
-            float cost = disagreement(weights);
+            const float* flow = planes_.field(u_field) + planes_.at(y + o.y, x + o.x);
+            const Motion motion{flow[0], flow[planes_.distance()]};
+            float cost;
+            next = compare_with(y, x, motion, weights, &cost);
             if (cost < least) cost += data(y, x, motion, weights);
-            if (cost < least) {
-                least = cost;
-                winner = motion;
-            }
-            next = first_open(weights);
+            if (!(cost < least)) continue;
+            least = cost;
+            winner = motion;
         }
         return winner;
     }
 
-    // How far a motion is from those of the neighbors, and whose is still another one.
-    void compare(int y, int x, Motion motion, Weights& weights, bool first) const {
-        each(y, x, [&](int n, const auto& place) HAMFLOW_INLINE_LAMBDA {
-            const Floats apart = absolute(load<Floats>(place(flow_[0])) - motion.u) +
-                                 absolute(load<Floats>(place(flow_[1])) - motion.v);
-            const Ints other = apart >= same;
-            weights.apart[n] = apart;
-            weights.open[n] = first ? other : weights.open[n] & other;
-        });
+    HAMFLOW_INLINE Floats apart(const float* place, Motion motion) const {
+        const std::size_t d = planes_.distance();
+        return absolute(load<Floats>(place + u_field * d) - motion.u) +
+               absolute(load<Floats>(place + v_field * d) - motion.v);
     }
-
-    // The nearest neighbor with another motion than all candidates; -1 if there is none.
-    int first_open(const Weights& weights) const {
-        Ints least = Ints{} + Neighborhood::most_ranks;
-        for (int n = 0; n < around_.vectors; ++n) {
-            Ints rank;
-            std::memcpy(&rank, &around_.rank[n * width], sizeof(rank));
-            const Ints ranked = weights.open[n] ? rank : Ints{} + Neighborhood::most_ranks;
-            least = ranked < least ? ranked : least;
-        }
-        int first = least[0];
-        for (int k = 1; k < width; ++k) first = std::min(first, least[k]);
+    HAMFLOW_INLINE Floats part(const Floats& apart) const {
+        const Floats share = apart * (1 / p_.apart), one = Floats{} + 1.0f;
+        return share < one ? share : one;
+    }
+    // The best of the places that are open.
+    HAMFLOW_INLINE void rank(int n, const Ints& open, Ints& least) const {
+        Ints rank;
+        std::memcpy(&rank, &around_.rank[static_cast<std::size_t>(n) * width], sizeof(rank));
+        rank = open ? rank : Ints{} + Neighborhood::most_ranks;
+        least = rank < least ? rank : least;
+    }
+    static HAMFLOW_INLINE int first_of(const Ints& ranks) {
+        int first = ranks[0];
+        for (int k = 1; k < width; ++k) first = ranks[k] < first ? ranks[k] : first;
         return first == Neighborhood::most_ranks ? -1 : first;
     }
 
-    void weigh(int y, int x, Weights& weights) const {
-        const float r = *guide_[0].at(y, x), g = *guide_[1].at(y, x), b = *guide_[2].at(y, x);
-        Floats total{}, data_total{};
-        const float falling = -p_.color / colors;
-        each(y, x, [&](int n, const auto& place) HAMFLOW_INLINE_LAMBDA {
-            const Floats contrast = absolute(load<Floats>(place(guide_[0])) - r) +
-                                    absolute(load<Floats>(place(guide_[1])) - g) +
-                                    absolute(load<Floats>(place(guide_[2])) - b);
-            const Floats similar = exponential(falling * contrast);
-            const Floats factor = load<Floats>(place(factor_));
-            if (n < 3) {
-                const Ints patch = {-1, -1, -1, 0, 0, 0, 0, 0};
-                weights.data[n] = patch & (factor_exists(y + n - 1, x)) ? similar : Floats{};
-                data_total += weights.data[n];
-            }
-            weights.agreement[n] = similar * load<Floats>(&around_.nearness[n * width]) * factor;
-            total += weights.agreement[n];
+    // The nearest neighbor with another motion than this first one; -1 if there is none.
+    int compare(int y, int x, Motion motion, Weights& weights) const {
+        Ints least = Ints{} + Neighborhood::most_ranks;
+        each(y, x, [&](int n, const float* place) HAMFLOW_INLINE_LAMBDA {
+            const Ints open = apart(place, motion) >= same;
+            weights.open[n] = open;
+            rank(n, open, least);
         });
-        weights.total = std::max(sum_of(total), 1e-9f);
-        weights.data_total = sum_of(data_total);
+        return first_of(least);
     }
 
-    // Which of the pixels x - 1, x, x + 1 of a row there are.
-    Ints factor_exists(int y, int x) const {
-        const int row = y >= 0 && y < p_.h ? -1 : 0;
-        return Ints{x > 0 ? row : 0, row, x + 1 < p_.w ? row : 0, 0, 0, 0, 0, 0};
-    }
-
-    float disagreement(const Weights& weights) const {
+    // The same with another motion than all so far; and how much neighbors disagree.
+    int compare_with(int y, int x, Motion motion, Weights& weights, float* disagreement) const {
+        Ints least = Ints{} + Neighborhood::most_ranks;
         Floats sum{};
-        for (int n = 0; n < around_.vectors; ++n) {
-            const Floats apart = weights.apart[n] / p_.apart;
-            sum += weights.agreement[n] * (apart < 1 ? apart : Floats{} + 1.0f);
-        }
-        return p_.smoothness * sum_of(sum) / weights.total;
+        each(y, x, [&](int n, const float* place) HAMFLOW_INLINE_LAMBDA {
+            const Floats far = apart(place, motion);
+            const Ints open = weights.open[n] & (far >= same);
+            weights.open[n] = open;
+            rank(n, open, least);
+            sum += weights.agreement[n] * part(far);
+        });
+        *disagreement = weights.agreement_factor * sum_of(sum);
+        return first_of(least);
+    }
+
+    // Finds the weights; returns how much neighbors disagree with the pixel's own motion.
+    float weigh(int y, int x, Motion own, Weights& weights) const {
+        const std::size_t d = planes_.distance();
+        const float* here = planes_.field(0) + planes_.at(y, x);
+        const float r = here[0], g = here[d], b = here[2 * d], falling = -p_.color / colors;
+        Floats total{}, sum{};
+        each(y, x, [&](int n, const float* place) HAMFLOW_INLINE_LAMBDA {
+            const Floats contrast = absolute(load<Floats>(place) - r) +
+                                    absolute(load<Floats>(place + d) - g) +
+                                    absolute(load<Floats>(place + 2 * d) - b);
+            const Floats similar = exponential(falling * contrast);
+            if (n < 3) store(weights.data[n], similar);
+            const Floats weight = similar * load<Floats>(&around_.nearness[static_cast<std::size_t>(n) * width]) *
+                                  load<Floats>(place + factor * d);
+            weights.agreement[n] = weight;
+            total += weight;
+            sum += weight * part(apart(place, own));
+        });
+        float data_total = 0;
+        for (int dy = 0; dy < 3; ++dy)
+            for (int dx = 0; dx < 3; ++dx) {
+                const bool exists = inside(y + dy - 1) && x + dx >= 1 && x + dx <= p_.w;
+                if (!exists) weights.data[dy][dx] = 0;
+                data_total += weights.data[dy][dx];
+            }
+        weights.data_factor = 1 / data_total;
+        weights.agreement_factor = p_.smoothness / std::max(sum_of(total), 1e-9f);
+        return weights.agreement_factor * sum_of(sum);
     }
 
     float data(int y, int x, Motion motion, const Weights& weights) const {
@@ -316,11 +343,12 @@ class Chooser {
                     const float weight = weights.data[dy + 1][dx + 1];
                     if (weight > 0) sum += weight * difference(y + dy, x + dx, motion);
                 }
-            return sum / weights.data_total;
+            return sum * weights.data_factor;
         }
         // All 3 x 3 pixels lie equally between those of the other image.
         const int left = static_cast<int>(tx), top = static_cast<int>(ty);
         const float a = tx - static_cast<float>(left), b = ty - static_cast<float>(top);
+        const float scale = 1 / (colors * p_.difference);
         Quad row[2][3];
         for (int dy = -1; dy <= 2; ++dy) {
             const float* from = p_.f1 + at(top + dy, left - 1) * channels;
@@ -337,11 +365,11 @@ class Chooser {
             for (int k = 0; k < 3; ++k) {
                 const Quad there = before[k] + b * (now[k] - before[k]);
                 const Quad apart = absolute(there - load<Quad>(first + k * channels));
-                const float mean = (apart[0] + apart[1] + apart[2]) / (colors * p_.difference);
+                const float mean = (apart[0] + apart[1] + apart[2]) * scale;
                 sum += weights.data[dy][k] * (mean < 1 ? mean : 1);
             }
         }
-        return sum / weights.data_total;
+        return sum * weights.data_factor;
     }
 
     // Of one pixel to where a motion takes it, bilinear, from 0 to 1.
@@ -367,7 +395,8 @@ class Chooser {
     const Boundaries& p_;
     Neighborhood around_;
     int margin_;
-    Plane guide_[colors], factor_, flow_[2];
+    Planes planes_;
+    Buffer<std::ptrdiff_t> offsets_;  // of the vectors, from a pixel
     Mask band_, changed_, scratch_;
 };
 

@@ -22,28 +22,44 @@ struct Board {
     int color(int y, int x) const { return (y + x) & 1; }
 };
 
-class Field {
-   public:
-    explicit Field(const Board& board)
-        : stride_(board.stride), plane_(stride_ * static_cast<std::size_t>(board.h + 2)),
-          data_(2 * plane_ + 2 * lanes, 0.0f) {}
+struct Field {
+    float* data;  // the first row of the first color
+    std::size_t stride, plane;
 
-    float* row(int y, int color) {
-        return data_.data() + lanes + color * plane_ + stride_ * static_cast<std::size_t>(y + 1);
+    float* row(int y, int color) const {
+        return data + color * static_cast<std::ptrdiff_t>(plane) +
+               y * static_cast<std::ptrdiff_t>(stride);
+    }
+};
+
+// Several fields, zero at first.
+class Fields {
+   public:
+    Fields(const Board& board, int count)
+        : stride_(board.stride), plane_(stride_ * static_cast<std::size_t>(board.h + 2)),
+          pages_((count * 2 * plane_ + 2 * lanes) * sizeof(float)) {}
+
+    Field operator[](int k) const {
+        return {static_cast<float*>(pages_.data()) + lanes + 2 * k * plane_ + stride_, stride_,
+                plane_};
     }
 
    private:
     std::size_t stride_, plane_;
-    Buffer<float> data_;
+    Pages pages_;
 };
 
 // From a row in its natural order, `step` numbers apart, and back.
 void split_row(const Board& board, int y, const float* HAMFLOW_RESTRICT from, int step,
-               Field& field) {
+               const Field& field) {
     for (int parity = 0; parity < 2; ++parity) {
         const int color = board.color(y, parity), count = board.count(y, color);
         float* HAMFLOW_RESTRICT to = field.row(y, color);
-        for (int k = 0; k < count; ++k) to[k] = from[(2 * k + parity) * step];
+        if (step == 1) {
+            for (int k = 0; k < count; ++k) to[k] = from[2 * k + parity];
+        } else {
+            for (int k = 0; k < count; ++k) to[k] = from[(2 * k + parity) * step];
+        }
     }
 }
 

@@ -9,38 +9,52 @@ constexpr int ring_rows = 8;   // of which derivatives need five
 // Where each pixel of a row is taken from: the pixel to the left and above, and the weights of four
 // columns and rows (Catmull-Rom).
 struct Targets {
-    explicit Targets(int w) : left(w), top(w), inside(w), weights(8 * static_cast<std::size_t>(w)) {}
+    explicit Targets(int w)
+        : left(w), top(w), inside(w), weights{Buffer<float>(w), Buffer<float>(w), Buffer<float>(w),
+                                              Buffer<float>(w), Buffer<float>(w), Buffer<float>(w),
+                                              Buffer<float>(w), Buffer<float>(w)} {}
 
     Buffer<int> left, top, inside;
-    Buffer<float> weights;
+    Buffer<float> weights[8];
 };
 
-HAMFLOW_INLINE void cubic(float t, float* HAMFLOW_RESTRICT c) {
-    const float t2 = t * t, t3 = t2 * t;
-    c[0] = 0.5f * (-t3 + 2 * t2 - t);
-    c[1] = 0.5f * (3 * t3 - 5 * t2 + 2);
-    c[2] = 0.5f * (-3 * t3 + 4 * t2 + t);
-    c[3] = 0.5f * (t3 - t2);
+void cubic_row(const float* fraction, int w, Buffer<float>* weights) {
+    // `fraction` may be the first of them.
+    float *c0 = weights[0].data(), *HAMFLOW_RESTRICT c1 = weights[1].data();
+    float *HAMFLOW_RESTRICT c2 = weights[2].data(), *HAMFLOW_RESTRICT c3 = weights[3].data();
+    HAMFLOW_INDEPENDENT
+    for (int x = 0; x < w; ++x) {
+        const float t = fraction[x], t2 = t * t, t3 = t2 * t;
+        c1[x] = 0.5f * (3 * t3 - 5 * t2 + 2);
+        c2[x] = 0.5f * (-3 * t3 + 4 * t2 + t);
+        c3[x] = 0.5f * (t3 - t2);
+        c0[x] = 0.5f * (-t3 + 2 * t2 - t);
+    }
 }
 
 void find_targets(const Variational& p, int y, Targets& targets) {
-    const float* HAMFLOW_RESTRICT flow = p.flow + 2 * static_cast<std::size_t>(y) * p.w;
+    const int w = p.w;
+    const float* HAMFLOW_RESTRICT flow = p.flow + 2 * static_cast<std::size_t>(y) * w;
     int* HAMFLOW_RESTRICT left = targets.left.data();
     int* HAMFLOW_RESTRICT top = targets.top.data();
     int* HAMFLOW_RESTRICT inside = targets.inside.data();
-    float* HAMFLOW_RESTRICT weights = targets.weights.data();
-    const float last_x = static_cast<float>(p.w - 1), last_y = static_cast<float>(p.h - 1);
-    for (int x = 0; x < p.w; ++x) {
-        const float tx = static_cast<float>(x) + flow[2 * x];
-        const float ty = static_cast<float>(y) + flow[2 * x + 1];
+    float *HAMFLOW_RESTRICT fx = targets.weights[0].data();  // overwritten by weights
+    float *HAMFLOW_RESTRICT fy = targets.weights[4].data();
+    const float row = static_cast<float>(y);
+    const float last_x = static_cast<float>(w - 1), last_y = static_cast<float>(p.h - 1);
+    for (int x = 0; x < w; ++x) {
+        const float tx = static_cast<float>(x) + flow[2 * x], ty = row + flow[2 * x + 1];
         const bool in = (tx >= 0) & (ty >= 0) & (tx <= last_x) & (ty <= last_y);
         const float sx = in ? tx : 0, sy = in ? ty : 0;
+        const int xx = static_cast<int>(sx), yy = static_cast<int>(sy);
         inside[x] = in;
-        left[x] = static_cast<int>(sx);
-        top[x] = static_cast<int>(sy);
-        cubic(sx - static_cast<float>(left[x]), weights + 8 * x);
-        cubic(sy - static_cast<float>(top[x]), weights + 8 * x + 4);
+        left[x] = xx;
+        top[x] = yy;
+        fx[x] = sx - static_cast<float>(xx);
+        fy[x] = sy - static_cast<float>(yy);
     }
+    cubic_row(fx, w, targets.weights);
+    cubic_row(fy, w, targets.weights + 4);
 }
 
 // Sum and difference of the first frame's features and those of the second one, fetched back.
@@ -58,8 +72,11 @@ void warp_row(const Variational& p, int y, const Targets& targets, float* HAMFLO
             continue;
         }
         const int left = targets.left[x], top = targets.top[x];
-        const float* HAMFLOW_RESTRICT cx = &targets.weights[8 * static_cast<std::size_t>(x)];
-        const float* HAMFLOW_RESTRICT cy = cx + 4;
+        float cx[4], cy[4];
+        for (int k = 0; k < 4; ++k) {
+            cx[k] = targets.weights[k][x];
+            cy[k] = targets.weights[4 + k][x];
+        }
         const float* HAMFLOW_RESTRICT rows[4];
         float border[4][4 * channels];
         if (left >= 1 && left + 2 < p.w && top >= 1 && top + 2 < p.h) {
@@ -132,14 +149,14 @@ void add_channel(const float* HAMFLOW_RESTRICT mean, const float* const (&column
 }
 
 struct Forms {
-    explicit Forms(const Board& board)
-        : group{{Field(board), Field(board), Field(board), Field(board), Field(board), Field(board)},
-                {Field(board), Field(board), Field(board), Field(board), Field(board),
-                 Field(board)}},
-          weight(board) {}
+    explicit Forms(const Fields& fields, int first) : weight(fields[first]) {
+        for (auto& form : group)
+            for (Field& term : form) term = fields[++first];
+    }
+    static constexpr int count = 2 * terms + 1;
 
-    Field group[2][terms];
     Field weight;  // of the data term; 0 where the flow leads outside
+    Field group[2][terms];
 };
 
 class Linearization {

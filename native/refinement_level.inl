@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "pages.hpp"
 #include "refinement_kernels.hpp"
 #include "simd/common.hpp"
 #include "threads.hpp"

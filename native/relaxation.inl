@@ -1,8 +1,10 @@
 // The linear system of one update of the robust weights, and its relaxation.
 
 struct System {
-    explicit System(const Board& board)
-        : bu(board), bv(board), uu(board), uv(board), vv(board), right(board), down(board) {}
+    System(const Fields& fields, int first)
+        : bu(fields[first]), bv(fields[first + 1]), uu(fields[first + 2]), uv(fields[first + 3]),
+          vv(fields[first + 4]), right(fields[first + 5]), down(fields[first + 6]) {}
+    static constexpr int count = 7;
 
     Field bu, bv;        // what pulls at a pixel beside its neighbors
     Field uu, uv, vv;    // omega times the inverse of its own 2 x 2 block
@@ -10,8 +12,10 @@ struct System {
 };
 
 struct State {
-    explicit State(const Board& board) : u(board), v(board), du(board), dv(board), right(board),
-                                         down(board) {}
+    State(const Fields& fields, int first)
+        : u(fields[first]), v(fields[first + 1]), du(fields[first + 2]), dv(fields[first + 3]),
+          right(fields[first + 4]), down(fields[first + 5]) {}
+    static constexpr int count = 6;
 
     Field u, v, du, dv;  // the flow at the last warp, and its increment
     Field right, down;   // edge weights times alpha / 2, 0 at the border

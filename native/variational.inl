@@ -5,7 +5,9 @@ constexpr float largest_step = 2.0f;  // a linearization is good for about a pix
 class Solver {
    public:
     explicit Solver(const Variational& p)
-        : p_(p), board_(p.h, p.w), forms_(board_), state_(board_), system_(board_) {}
+        : p_(p), board_(p.h, p.w), fields_(board_, Forms::count + State::count + System::count),
+          forms_(fields_, 0), state_(fields_, Forms::count),
+          system_(fields_, Forms::count + State::count) {}
 
     void solve() {
         const Blocks blocks(p_.h, 16);
@@ -68,6 +70,7 @@ class Solver {
 
     const Variational& p_;
     Board board_;
+    Fields fields_;
     Forms forms_;
     State state_;
     System system_;

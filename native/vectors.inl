@@ -14,8 +14,10 @@ HAMFLOW_INLINE Vector load(const float* from) {
 }
 HAMFLOW_INLINE void store(float* to, const Floats& value) { std::memcpy(to, &value, sizeof(value)); }
 
-HAMFLOW_INLINE Floats absolute(const Floats& a) { return a < 0 ? -a : a; }
-HAMFLOW_INLINE Quad absolute(const Quad& a) { return a < 0 ? -a : a; }
+template <class Vector>
+HAMFLOW_INLINE Vector absolute(const Vector& a) {
+    return (Vector)((decltype(a < a))a & 0x7fffffff);  // without the sign
+}
 
 HAMFLOW_INLINE float sum_of(const Floats& a) {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
