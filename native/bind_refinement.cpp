@@ -208,22 +208,24 @@ void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
 }
 
 void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<float, 2> trust,
-                       In<std::uint8_t, 2> band, In<float, 3> flow,
+                       std::tuple<float, int, int> where,
                        std::tuple<int, float, float> neighborhood, std::tuple<float, float> data,
                        std::tuple<float, float, float> agreement,
-                       std::tuple<float, float> margins, Out<float, 3> chosen) {
+                       std::tuple<float, float> margins, Out<float, 3> flow) {
     const std::size_t h = f0.shape(0), w = f0.shape(1);
     expect_area(h, w);
     expect_shape(guide, "guide", {h, w, 3});
     expect_shape(f0, "f0", {h, w, feature_channels});
     expect_shape(f1, "f1", {h, w, feature_channels});
     expect_shape(trust, "trust", {h, w});
-    expect_shape(band, "band", {h, w});
     expect_shape(flow, "flow", {h, w, 2});
-    expect_shape(chosen, "chosen", {h, w, 2});
+    const auto [jump, reach, rounds] = where;
     const auto [radius, color, nearness] = neighborhood;
     const auto [difference, outside] = data;
     const auto [smoothness, apart, distrust] = agreement;
+    if (!(jump >= 0) || reach < 0 || reach > max_steps || rounds < 0 || rounds > max_rounds)
+        throw nb::value_error("where: jump >= 0, reach in 0..10000, rounds in 0..1000");
+    expect_finite("where", jump);
     if (radius < 1 || radius > 100 || !(color >= 0) || !(nearness > 0))
         throw nb::value_error("neighborhood: radius in 1..100, color >= 0, nearness > 0");
     if (!(difference > 0) || !(outside >= 0))
@@ -234,11 +236,12 @@ void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<
     expect_finite("data", difference, outside);
     expect_finite("agreement", smoothness, apart, distrust);
     expect_finite("margins", std::get<0>(margins), std::get<1>(margins));
-    const Boundaries problem{side(h),     side(w),     guide.data(), f0.data(),
-                             f1.data(),   trust.data(), band.data(), radius,
-                             color,       nearness,    difference,   outside,
-                             smoothness,  apart,       distrust,     std::get<0>(margins),
-                             std::get<1>(margins),     flow.data(),  chosen.data()};
+    const Boundaries problem{side(h),    side(w),      guide.data(), f0.data(),
+                             f1.data(),  trust.data(), jump,         reach,
+                             rounds,     radius,       color,        nearness,
+                             difference, outside,      smoothness,   apart,
+                             distrust,   std::get<0>(margins),       std::get<1>(margins),
+                             flow.data()};
     without_gil([&] { choose_motions(problem); });
 }
 
@@ -263,8 +266,8 @@ void define_refinement(nb::module_& m) {
           nb::arg("strength"), nb::arg("weight"), nb::arg("right"), nb::arg("down"),
           nb::arg("terms"), nb::arg("schedule"), out("flow"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
-          nb::arg("trust"), nb::arg("band"), nb::arg("flow"), nb::arg("neighborhood"),
-          nb::arg("data"), nb::arg("agreement"), nb::arg("margins"), out("chosen"));
+          nb::arg("trust"), nb::arg("where"), nb::arg("neighborhood"), nb::arg("data"),
+          nb::arg("agreement"), nb::arg("margins"), out("flow"));
 }
 
 }  // namespace hamflow::bind

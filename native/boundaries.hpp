@@ -1,10 +1,10 @@
-// Choice of motions beside motion boundaries: see boundaries.cpp.
+// Choice of motions beside motion boundaries: see boundaries.inl.
 #pragma once
 
 namespace hamflow {
 
-// Each pixel of the band takes that motion f of its neighborhood for which the sum of two costs is
-// least:
+// Each pixel near a motion boundary takes that motion f of its neighborhood for which the sum of
+// two costs is least:
 //   data:       mean over 3 x 3 pixels j of min(1, |colors1(j + f) - colors0(j)| / difference),
 //               `outside` where j + f leaves the image; weighted by similarity of color;
 //   agreement:  smoothness * mean over the neighborhood of min(1, |f - flow_j| / apart), weighted
@@ -15,14 +15,15 @@ struct Boundaries {
     const float* guide;          // h x w x 3: whose similarity counts
     const float *f0, *f1;        // h x w x feature_channels: the first three are compared
     const float* trust;          // h x w
-    const unsigned char* band;   // h x w: the pixels that choose
+    float jump;                  // between the flows of neighbors, that makes a boundary
+    int reach;                   // how far from a boundary there is a choice
+    int rounds;
     int radius;                  // of the neighborhood, of which every other pixel is looked at
     float color, nearness;       // how fast similarity falls with contrast; a standard deviation
     float difference, outside;
     float smoothness, apart, distrust;
     float margin, untrusted_margin;
-    const float* flow;           // h x w x 2
-    float* chosen;               // h x w x 2
+    float* flow;                 // h x w x 2, in and out
 };
 
 void choose_motions(const Boundaries&);

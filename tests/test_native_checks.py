@@ -269,9 +269,9 @@ def later_arguments(function: str) -> Arguments:
         | {"first_group": 3, "strength": (0.1, 1.0), "weight": zeros(H, W)}
         | {"terms": (1.0, 0.1, 0.1), "schedule": (1, 1, 1, 1.0), "flow": flow},
         "choose_motions": pair
-        | {"guide": zeros(H, W, 3), "trust": zeros(H, W), "band": masked[1], "flow": flow}
+        | {"guide": zeros(H, W, 3), "trust": zeros(H, W), "where": (1.0, 1, 1)}
         | {"neighborhood": (1, 1.0, 1.0), "data": (1.0, 1.0), "agreement": (1.0, 1.0, 1.0)}
-        | {"margins": (0.1, 0.1), "chosen": zeros(H, W, 2)},
+        | {"margins": (0.1, 0.1), "flow": flow},
     }
     return every[function]
 

@@ -111,30 +111,20 @@ def choose(
     choice = choice or MotionChoice()
     guide = np.ascontiguousarray(guide, np.float32)
     weight = np.ascontiguousarray(weight, np.float32)
-    flow = np.ascontiguousarray(flow, np.float32)
-    again: Mask | None = None
-    for _ in range(choice.rounds):
-        band = largest_around(*jumps(flow), choice.reach) > choice.jump
-        if again is not None:
-            band &= again
-        chosen = np.empty_like(flow)
-        _native.choose_motions(
-            guide,
-            features0,
-            features1,
-            weight,
-            band.view(np.uint8),
-            flow,
-            (choice.radius, choice.color, choice.nearness),
-            (choice.difference, choice.outside),
-            (choice.smoothness, choice.apart, choice.distrust),
-            (choice.margin, choice.untrusted_margin),
-            chosen,
-        )
-        # Where no neighbor has changed, the choice would be the same.
-        again = dilated((chosen != flow).any(axis=2), choice.radius)
-        flow = chosen
-    return flow
+    chosen = np.array(flow, np.float32, order="C")
+    _native.choose_motions(
+        guide,
+        features0,
+        features1,
+        weight,
+        (choice.jump, choice.reach, choice.rounds),
+        (choice.radius, choice.color, choice.nearness),
+        (choice.difference, choice.outside),
+        (choice.smoothness, choice.apart, choice.distrust),
+        (choice.margin, choice.untrusted_margin),
+        chosen,
+    )
+    return chosen
 
 
 def jumps(flow: Flow) -> tuple[Field, Field]:

@@ -1,0 +1,83 @@
+// Fields whose pixels are stored by the colors of a chessboard: in each row those with an even
+// x + y stand side by side, and so do the others. All neighbors of a pixel have the other color,
+// so that a loop over one color reads and writes contiguous vectors.
+//
+// The pixel x of a row is number k = x / 2 of its color; `shift` = x - 2 k is the same for a whole
+// row of one color. The neighbors at x - 1 and x + 1 have the numbers k + shift - 1 and k + shift,
+// those above and below have the number k. There is a row before the first and after the last one,
+// and a place before and after each row: all zero unless written.
+
+constexpr int lanes = 16;  // rows of a color begin and end at multiples of this many numbers
+
+struct Board {
+    int h, w;
+    std::size_t stride;  // numbers per row of one color
+
+    Board(int height, int width)
+        : h(height), w(width),
+          stride(static_cast<std::size_t>(round_up((width + 1) / 2 + 2, lanes))) {}
+
+    int shift(int y, int color) const { return (y + color) & 1; }
+    int count(int y, int color) const { return (w - shift(y, color) + 1) / 2; }
+    int color(int y, int x) const { return (y + x) & 1; }
+};
+
+struct Field {
+    float* data;  // the first row of the first color
+    std::size_t stride, plane;
+
+    float* row(int y, int color) const {
+        return data + color * static_cast<std::ptrdiff_t>(plane) +
+               y * static_cast<std::ptrdiff_t>(stride);
+    }
+};
+
+// Several fields, zero at first.
+class Fields {
+   public:
+    Fields(const Board& board, int count)
+        : stride_(board.stride), plane_(stride_ * static_cast<std::size_t>(board.h + 2)),
+          pages_((count * 2 * plane_ + 2 * lanes) * sizeof(float)) {}
+
+    Field operator[](int k) const {
+        return {static_cast<float*>(pages_.data()) + lanes + 2 * k * plane_ + stride_, stride_,
+                plane_};
+    }
+
+   private:
+    std::size_t stride_, plane_;
+    Pages pages_;
+};
+
+// From a row in its natural order, `step` numbers apart, and back.
+void split_row(const Board& board, int y, const float* HAMFLOW_RESTRICT from, int step,
+               const Field& field) {
+    for (int parity = 0; parity < 2; ++parity) {
+        const int color = board.color(y, parity), count = board.count(y, color);
+        float* HAMFLOW_RESTRICT to = field.row(y, color);
+        if (step == 1) {
+            for (int k = 0; k < count; ++k) to[k] = from[2 * k + parity];
+        } else {
+            for (int k = 0; k < count; ++k) to[k] = from[(2 * k + parity) * step];
+        }
+    }
+}
+
+// Blocks of rows for the threads. Results do not depend on them; many small ones balance the load,
+// few large ones save what is computed at their borders.
+struct Blocks {
+    int h, count;
+
+    Blocks(int height, int least)
+        : h(height), count(get_num_threads() == 1
+                               ? 1
+                               : std::max(1, std::min(4 * get_num_threads(), height / least))) {}
+    int begin(int block) const {
+        return static_cast<int>(static_cast<std::int64_t>(h) * block / count);
+    }
+};
+
+template <class Body>
+void for_blocks(const Blocks& blocks, const Body& body) {
+    parallel_for(blocks.count, [&](int b) { body(blocks.begin(b), blocks.begin(b + 1)); });
+}

@@ -1,0 +1,230 @@
+// The data term after a warp: the second frame's features fetched back along the flow, and for each
+// group of channels a quadratic form in the increment (du, dv).
+
+constexpr int channels = feature_channels;
+constexpr int terms = 6;       // of [du dv 1] J [du dv 1]^T: uu, uv, vv, ut, vt, tt
+constexpr int chunk = 256;     // pixels whose forms stay in the fastest cache
+constexpr int ring_rows = 8;   // of which derivatives need five
+
+// Where each pixel of a row is taken from: the pixel to the left and above, and the weights of four
+// columns and rows (Catmull-Rom).
+struct Targets {
+    explicit Targets(int w)
+        : left(w), top(w), inside(w), weights{Buffer<float>(w), Buffer<float>(w), Buffer<float>(w),
+                                              Buffer<float>(w), Buffer<float>(w), Buffer<float>(w),
+                                              Buffer<float>(w), Buffer<float>(w)} {}
+
+    Buffer<int> left, top, inside;
+    Buffer<float> weights[8];
+};
+
+void cubic_row(const float* fraction, int w, Buffer<float>* weights) {
+    // `fraction` may be the first of them.
+    float *c0 = weights[0].data(), *HAMFLOW_RESTRICT c1 = weights[1].data();
+    float *HAMFLOW_RESTRICT c2 = weights[2].data(), *HAMFLOW_RESTRICT c3 = weights[3].data();
+    HAMFLOW_INDEPENDENT
+    for (int x = 0; x < w; ++x) {
+        const float t = fraction[x], t2 = t * t, t3 = t2 * t;
+        c1[x] = 0.5f * (3 * t3 - 5 * t2 + 2);
+        c2[x] = 0.5f * (-3 * t3 + 4 * t2 + t);
+        c3[x] = 0.5f * (t3 - t2);
+        c0[x] = 0.5f * (-t3 + 2 * t2 - t);
+    }
+}
+
+void find_targets(const Variational& p, int y, Targets& targets) {
+    const int w = p.w;
+    const float* HAMFLOW_RESTRICT flow = p.flow + 2 * static_cast<std::size_t>(y) * w;
+    int* HAMFLOW_RESTRICT left = targets.left.data();
+    int* HAMFLOW_RESTRICT top = targets.top.data();
+    int* HAMFLOW_RESTRICT inside = targets.inside.data();
+    float *HAMFLOW_RESTRICT fx = targets.weights[0].data();  // overwritten by weights
+    float *HAMFLOW_RESTRICT fy = targets.weights[4].data();
+    const float row = static_cast<float>(y);
+    const float last_x = static_cast<float>(w - 1), last_y = static_cast<float>(p.h - 1);
+    for (int x = 0; x < w; ++x) {
+        const float tx = static_cast<float>(x) + flow[2 * x], ty = row + flow[2 * x + 1];
+        const bool in = (tx >= 0) & (ty >= 0) & (tx <= last_x) & (ty <= last_y);
+        const float sx = in ? tx : 0, sy = in ? ty : 0;
+        const int xx = static_cast<int>(sx), yy = static_cast<int>(sy);
+        inside[x] = in;
+        left[x] = xx;
+        top[x] = yy;
+        fx[x] = sx - static_cast<float>(xx);
+        fy[x] = sy - static_cast<float>(yy);
+    }
+    cubic_row(fx, w, targets.weights);
+    cubic_row(fy, w, targets.weights + 4);
+}
+
+// Sum and difference of the first frame's features and those of the second one, fetched back.
+void warp_row(const Variational& p, int y, const Targets& targets, float* HAMFLOW_RESTRICT sum,
+              float* HAMFLOW_RESTRICT difference) {
+    const std::size_t pitch = static_cast<std::size_t>(p.w) * channels;
+    for (int x = 0; x < p.w; ++x) {
+        const float* HAMFLOW_RESTRICT here = p.f0 + y * pitch + x * channels;
+        float* HAMFLOW_RESTRICT s = sum + x * channels;
+        float* HAMFLOW_RESTRICT d = difference + x * channels;
+        if (!targets.inside[x]) {
+            // There is no data term here, but derivatives of neighbors read this value.
+            for (int f = 0; f < channels; ++f) s[f] = here[f] + here[f];
+            for (int f = 0; f < channels; ++f) d[f] = 0;
+            continue;
+        }
+        const int left = targets.left[x], top = targets.top[x];
+        float cx[4], cy[4];
+        for (int k = 0; k < 4; ++k) {
+            cx[k] = targets.weights[k][x];
+            cy[k] = targets.weights[4 + k][x];
+        }
+        const float* HAMFLOW_RESTRICT rows[4];
+        float border[4][4 * channels];
+        if (left >= 1 && left + 2 < p.w && top >= 1 && top + 2 < p.h) {
+            for (int r = 0; r < 4; ++r) rows[r] = p.f1 + (top - 1 + r) * pitch + (left - 1) * channels;
+        } else {
+            for (int r = 0; r < 4; ++r) {
+                const int yy = std::min(std::max(top - 1 + r, 0), p.h - 1);
+                for (int k = 0; k < 4; ++k) {
+                    const int xx = std::min(std::max(left - 1 + k, 0), p.w - 1);
+                    std::memcpy(border[r] + k * channels, p.f1 + yy * pitch + xx * channels,
+                                channels * sizeof(float));
+                }
+                rows[r] = border[r];
+            }
+        }
+        const auto along = [&](int r, int f) HAMFLOW_INLINE_LAMBDA {
+            return cx[0] * rows[r][f] + cx[1] * rows[r][f + channels] +
+                   cx[2] * rows[r][f + 2 * channels] + cx[3] * rows[r][f + 3 * channels];
+        };
+        for (int f = 0; f < channels; ++f) {
+            const float there = cy[0] * along(0, f) + cy[1] * along(1, f) + cy[2] * along(2, f) +
+                                cy[3] * along(3, f);
+            s[f] = here[f] + there;
+            d[f] = there - here[f];
+        }
+    }
+}
+
+// From interleaved channels to one row per channel.
+void planar(const float* HAMFLOW_RESTRICT from, int w, float* HAMFLOW_RESTRICT to,
+            std::size_t pitch) {
+    float* HAMFLOW_RESTRICT out[channels];
+    for (int f = 0; f < channels; ++f) out[f] = to + f * pitch;
+    HAMFLOW_INDEPENDENT
+    for (int x = 0; x < w; ++x) {
+        out[0][x] = from[8 * x];
+        out[1][x] = from[8 * x + 1];
+        out[2][x] = from[8 * x + 2];
+        out[3][x] = from[8 * x + 3];
+        out[4][x] = from[8 * x + 4];
+        out[5][x] = from[8 * x + 5];
+        out[6][x] = from[8 * x + 6];
+        out[7][x] = from[8 * x + 7];
+    }
+}
+static_assert(channels == 8, "planar() writes eight of them");
+
+// The forms of a channel, added to those of its group. Five-point derivatives of the mean of both
+// frames.
+void add_channel(const float* HAMFLOW_RESTRICT mean, const float* const (&column)[4],
+                 const float* HAMFLOW_RESTRICT difference, int count, float zeta2,
+                 float (&form)[terms][chunk]) {
+    const float *HAMFLOW_RESTRICT a2 = column[0], *HAMFLOW_RESTRICT a1 = column[1];
+    const float *HAMFLOW_RESTRICT b1 = column[2], *HAMFLOW_RESTRICT b2 = column[3];
+    HAMFLOW_INDEPENDENT
+    for (int x = 0; x < count; ++x) {
+        const float dx =
+            (8 * (mean[x + 1] - mean[x - 1]) - (mean[x + 2] - mean[x - 2])) * (1.0f / 24);
+        const float dy = (8 * (b1[x] - a1[x]) - (b2[x] - a2[x])) * (1.0f / 24);
+        const float dt = difference[x];
+        const float theta = 1 / (dx * dx + dy * dy + zeta2);
+        const float tx = theta * dx, ty = theta * dy;
+        form[0][x] += tx * dx;
+        form[1][x] += tx * dy;
+        form[2][x] += ty * dy;
+        form[3][x] += tx * dt;
+        form[4][x] += ty * dt;
+        form[5][x] += theta * dt * dt;
+    }
+}
+
+struct Forms {
+    explicit Forms(const Fields& fields, int first) : weight(fields[first]) {
+        for (auto& form : group)
+            for (Field& term : form) term = fields[++first];
+    }
+    static constexpr int count = 2 * terms + 1;
+
+    Field weight;  // of the data term; 0 where the flow leads outside
+    Field group[2][terms];
+};
+
+class Linearization {
+   public:
+    Linearization(const Variational& p, const Board& board, Forms& forms)
+        : p_(p), board_(board), forms_(forms), pitch_(round_up(p.w + 2, lanes) + lanes),
+          targets_(p.w), interleaved_(2 * static_cast<std::size_t>(p.w) * channels),
+          sum_(ring_rows * channels * pitch_), difference_(ring_rows * channels * pitch_) {}
+
+    void rows(int begin, int end) {
+        int next = std::max(begin - 2, 0);  // to be warped
+        for (int y = begin; y < end; ++y) {
+            for (; next <= std::min(y + 2, p_.h - 1); ++next) warp(next, begin, end);
+            for (int x = 0; x < p_.w; x += chunk) linearize(y, x, std::min(chunk, p_.w - x));
+        }
+    }
+
+   private:
+    float* row(Buffer<float>& ring, int y, int channel) {
+        return ring.data() + ((y % ring_rows) * channels + channel) * pitch_ + lanes;
+    }
+
+    void warp(int y, int begin, int end) {
+        float* sum = interleaved_.data();
+        float* difference = sum + static_cast<std::size_t>(p_.w) * channels;
+        find_targets(p_, y, targets_);
+        warp_row(p_, y, targets_, sum, difference);
+        planar(sum, p_.w, row(sum_, y, 0), pitch_);
+        planar(difference, p_.w, row(difference_, y, 0), pitch_);
+        for (int f = 0; f < channels; ++f) {  // constant beyond the border
+            float* mean = row(sum_, y, f);
+            mean[-1] = mean[-2] = mean[0];
+            mean[p_.w] = mean[p_.w + 1] = mean[p_.w - 1];
+        }
+        if (y < begin || y >= end) return;
+        const float* weight = p_.weight + static_cast<std::size_t>(y) * p_.w;
+        float* row = sum;  // no longer needed
+        for (int x = 0; x < p_.w; ++x) row[x] = targets_.inside[x] ? weight[x] : 0;
+        split_row(board_, y, row, 1, forms_.weight);
+    }
+
+    void linearize(int y, int x, int count) {
+        float form[2][terms][chunk];
+        for (auto& group : form)
+            for (auto& term : group) std::fill_n(term, count, 0.0f);
+        for (int f = 0; f < channels; ++f) {
+            const float* column[4];
+            for (int k = 0; k < 4; ++k) {
+                const int yy = y + k - (k < 2 ? 2 : 1);
+                column[k] = row(sum_, std::min(std::max(yy, 0), p_.h - 1), f) + x;
+            }
+            add_channel(row(sum_, y, f) + x, column, row(difference_, y, f) + x, count,
+                        p_.zeta * p_.zeta, form[f >= p_.first_group]);
+        }
+        for (int g = 0; g < 2; ++g)
+            for (int t = 0; t < terms; ++t)
+                for (int parity = 0; parity < 2; ++parity) {
+                    const float* HAMFLOW_RESTRICT from = form[g][t] + parity;
+                    float* HAMFLOW_RESTRICT to =
+                        forms_.group[g][t].row(y, board_.color(y, parity)) + x / 2;
+                    for (int k = 0; k < (count - parity + 1) / 2; ++k) to[k] = from[2 * k];
+                }
+    }
+
+    const Variational& p_;
+    const Board& board_;
+    Forms& forms_;
+    std::size_t pitch_;
+    Targets targets_;
+    Buffer<float> interleaved_, sum_, difference_;
+};

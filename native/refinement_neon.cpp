@@ -1,0 +1,15 @@
+#include "refinement_level.inl"
+
+namespace hamflow {
+namespace neon {
+namespace {
+#include "chessboard.inl"
+#include "linearization.inl"
+#include "relaxation.inl"
+#include "variational.inl"
+#include "vectors.inl"
+#include "boundaries.inl"
+}  // namespace
+}  // namespace neon
+const RefinementKernels neon_refinement = HAMFLOW_REFINEMENT_TABLE("neon", neon);
+}  // namespace hamflow

@@ -1,0 +1,15 @@
+#include "refinement_level.inl"
+
+namespace hamflow {
+namespace portable {
+namespace {
+#include "chessboard.inl"
+#include "linearization.inl"
+#include "relaxation.inl"
+#include "variational.inl"
+#include "vectors.inl"
+#include "boundaries.inl"
+}  // namespace
+}  // namespace portable
+const RefinementKernels portable_refinement = HAMFLOW_REFINEMENT_TABLE("portable", portable);
+}  // namespace hamflow

@@ -1,0 +1,263 @@
+// The linear system of one update of the robust weights, and its relaxation.
+
+struct System {
+    System(const Fields& fields, int first)
+        : bu(fields[first]), bv(fields[first + 1]), uu(fields[first + 2]), uv(fields[first + 3]),
+          vv(fields[first + 4]), right(fields[first + 5]), down(fields[first + 6]) {}
+    static constexpr int count = 7;
+
+    Field bu, bv;        // what pulls at a pixel beside its neighbors
+    Field uu, uv, vv;    // omega times the inverse of its own 2 x 2 block
+    Field right, down;   // couplings to the neighbors, 0 at the border
+};
+
+struct State {
+    State(const Fields& fields, int first)
+        : u(fields[first]), v(fields[first + 1]), du(fields[first + 2]), dv(fields[first + 3]),
+          right(fields[first + 4]), down(fields[first + 5]) {}
+    static constexpr int count = 6;
+
+    Field u, v, du, dv;  // the flow at the last warp, and its increment
+    Field right, down;   // edge weights times alpha / 2, 0 at the border
+};
+
+class Assembly {
+   public:
+    Assembly(const Variational& p, const Board& board, Forms& forms, State& state, System& system)
+        : p_(p), board_(board), forms_(forms), state_(state), system_(system),
+          psi_(3 * 2 * board.stride + 2 * lanes, 0.0f) {}
+
+    void rows(int begin, int end) {
+        int next = std::max(begin - 1, 0);
+        for (int y = begin; y < end; ++y) {
+            for (; next <= std::min(y + 1, p_.h - 1); ++next)
+                for (int color = 0; color < 2; ++color) robust(next, color);
+            for (int color = 0; color < 2; ++color) {
+                data(y, color);
+                couple(y, color);
+            }
+        }
+    }
+
+   private:
+    float* psi(int y, int color) {
+        return psi_.data() + lanes + ((y + 3) % 3 * 2 + color) * board_.stride;
+    }
+
+    // psi' of the smoothness term.
+    void robust(int y, int color) {
+        const int count = board_.count(y, color), shift = board_.shift(y, color);
+        const int other = 1 - color;
+        const float e2 = p_.epsilon * p_.epsilon;
+        const bool first = y == 0, last = y + 1 == p_.h;
+        struct Total {
+            const float *HAMFLOW_RESTRICT flow, *HAMFLOW_RESTRICT step;
+            float operator[](int k) const { return flow[k] + step[k]; }
+        };
+        const auto total = [&](Field& flow, Field& step, int row, int c, int from) {
+            return Total{flow.row(row, c) + from, step.row(row, c) + from};
+        };
+        // Beyond the border a pixel stands for its neighbor.
+        const int above = first ? y : y - 1, below = last ? y : y + 1;
+        const Total ua = total(state_.u, state_.du, above, first ? color : other, 0);
+        const Total va = total(state_.v, state_.dv, above, first ? color : other, 0);
+        const Total ub = total(state_.u, state_.du, below, last ? color : other, 0);
+        const Total vb = total(state_.v, state_.dv, below, last ? color : other, 0);
+        const Total ul = total(state_.u, state_.du, y, other, shift - 1);
+        const Total vl = total(state_.v, state_.dv, y, other, shift - 1);
+        const Total ur = total(state_.u, state_.du, y, other, shift);
+        const Total vr = total(state_.v, state_.dv, y, other, shift);
+        float* HAMFLOW_RESTRICT out = psi(y, color);
+        const auto one = [&](float ux, float vx, float uy, float vy) HAMFLOW_INLINE_LAMBDA {
+            return 0.5f / std::sqrt(0.25f * (ux * ux + uy * uy + vx * vx + vy * vy) + e2);
+        };
+        HAMFLOW_INDEPENDENT
+        for (int k = 0; k < count; ++k)
+            out[k] = one(ur[k] - ul[k], vr[k] - vl[k], ub[k] - ua[k], vb[k] - va[k]);
+        const Total u = total(state_.u, state_.du, y, color, 0);
+        const Total v = total(state_.v, state_.dv, y, color, 0);
+        const auto fix = [&](int k) {
+            const int x = 2 * k + shift;
+            const float ux = (x + 1 < p_.w ? ur[k] : u[k]) - (x > 0 ? ul[k] : u[k]);
+            const float vx = (x + 1 < p_.w ? vr[k] : v[k]) - (x > 0 ? vl[k] : v[k]);
+            out[k] = one(ux, vx, ub[k] - ua[k], vb[k] - va[k]);
+        };
+        if (count == 0) return;
+        fix(0);
+        fix(count - 1);
+    }
+
+    // The data term's part: c (J + J^T) of both groups.
+    void data(int y, int color) {
+        const int count = board_.count(y, color);
+        const float e2 = p_.epsilon * p_.epsilon;
+        const float *HAMFLOW_RESTRICT du = state_.du.row(y, color);
+        const float *HAMFLOW_RESTRICT dv = state_.dv.row(y, color);
+        const float *HAMFLOW_RESTRICT weight = forms_.weight.row(y, color);
+        float *HAMFLOW_RESTRICT uu = system_.uu.row(y, color);
+        float *HAMFLOW_RESTRICT uv = system_.uv.row(y, color);
+        float *HAMFLOW_RESTRICT vv = system_.vv.row(y, color);
+        float *HAMFLOW_RESTRICT bu = system_.bu.row(y, color);
+        float *HAMFLOW_RESTRICT bv = system_.bv.row(y, color);
+        for (int g = 0; g < 2; ++g) {
+            const float *HAMFLOW_RESTRICT juu = forms_.group[g][0].row(y, color);
+            const float *HAMFLOW_RESTRICT juv = forms_.group[g][1].row(y, color);
+            const float *HAMFLOW_RESTRICT jvv = forms_.group[g][2].row(y, color);
+            const float *HAMFLOW_RESTRICT jut = forms_.group[g][3].row(y, color);
+            const float *HAMFLOW_RESTRICT jvt = forms_.group[g][4].row(y, color);
+            const float *HAMFLOW_RESTRICT jtt = forms_.group[g][5].row(y, color);
+            const float strength = 0.5f * p_.strength[g], keep = g == 0 ? 0.0f : 1.0f;
+            HAMFLOW_INDEPENDENT
+            for (int k = 0; k < count; ++k) {
+                const float square = juu[k] * du[k] * du[k] + jvv[k] * dv[k] * dv[k] + jtt[k] +
+                                     2 * (juv[k] * du[k] * dv[k] + jut[k] * du[k] + jvt[k] * dv[k]);
+                const float c = weight[k] * strength /
+                                std::sqrt((square > 0 ? square : 0) + e2);  // rounding
+                uu[k] = keep * uu[k] + c * juu[k];
+                uv[k] = keep * uv[k] + c * juv[k];
+                vv[k] = keep * vv[k] + c * jvv[k];
+                bu[k] = keep * bu[k] - c * jut[k];
+                bv[k] = keep * bv[k] - c * jvt[k];
+            }
+        }
+    }
+
+    // The smoothness term's part: couplings, and what they make of the flow before the increment.
+    void couple(int y, int color) {
+        const int count = board_.count(y, color), shift = board_.shift(y, color);
+        const int other = 1 - color;
+        const int above = std::max(y - 1, 0), below = std::min(y + 1, p_.h - 1);
+        const float *HAMFLOW_RESTRICT here = psi(y, color);
+        const float *HAMFLOW_RESTRICT side = psi(y, other) + shift;
+        const float *HAMFLOW_RESTRICT psi_a = psi(above, other), *HAMFLOW_RESTRICT psi_b = psi(below, other);
+        const float *HAMFLOW_RESTRICT edge_l = state_.right.row(y, other) + shift - 1;
+        const float *HAMFLOW_RESTRICT edge_r = state_.right.row(y, color);
+        const float *HAMFLOW_RESTRICT edge_a = state_.down.row(y - 1, other);
+        const float *HAMFLOW_RESTRICT edge_b = state_.down.row(y, color);
+        const float *HAMFLOW_RESTRICT u = state_.u.row(y, color), *HAMFLOW_RESTRICT v = state_.v.row(y, color);
+        const float *HAMFLOW_RESTRICT us = state_.u.row(y, other) + shift, *HAMFLOW_RESTRICT vs = state_.v.row(y, other) + shift;
+        const float *HAMFLOW_RESTRICT ua = state_.u.row(y - 1, other), *HAMFLOW_RESTRICT va = state_.v.row(y - 1, other);
+        const float *HAMFLOW_RESTRICT ub = state_.u.row(y + 1, other), *HAMFLOW_RESTRICT vb = state_.v.row(y + 1, other);
+        float *HAMFLOW_RESTRICT uu = system_.uu.row(y, color);
+        float *HAMFLOW_RESTRICT uv = system_.uv.row(y, color);
+        float *HAMFLOW_RESTRICT vv = system_.vv.row(y, color);
+        float *HAMFLOW_RESTRICT bu = system_.bu.row(y, color);
+        float *HAMFLOW_RESTRICT bv = system_.bv.row(y, color);
+        float *HAMFLOW_RESTRICT right = system_.right.row(y, color);
+        float *HAMFLOW_RESTRICT down = system_.down.row(y, color);
+        HAMFLOW_INDEPENDENT
+        for (int k = 0; k < count; ++k) {
+            const float cl = edge_l[k] * (here[k] + side[k - 1]);
+            const float cr = edge_r[k] * (here[k] + side[k]);
+            const float ca = edge_a[k] * (here[k] + psi_a[k]);
+            const float cb = edge_b[k] * (here[k] + psi_b[k]);
+            right[k] = cr;
+            down[k] = cb;
+            bu[k] += cl * (us[k - 1] - u[k]) + cr * (us[k] - u[k]) + ca * (ua[k] - u[k]) +
+                     cb * (ub[k] - u[k]);
+            bv[k] += cl * (vs[k - 1] - v[k]) + cr * (vs[k] - v[k]) + ca * (va[k] - v[k]) +
+                     cb * (vb[k] - v[k]);
+            // Nothing pulls at a pixel without data and neighbors (a 1x1 image).
+            const float sum = cl + cr + ca + cb + 1e-12f;
+            const float a = uu[k] + sum, b = uv[k], d = vv[k] + sum;
+            // Without neighbors (a single pixel) the data alone may leave one direction open.
+            const float product = a * d, determinant = product - b * b, least = 1e-6f * product;
+            const float inverse = p_.omega / (determinant > least ? determinant : least);
+            uu[k] = d * inverse;
+            uv[k] = -b * inverse;
+            vv[k] = a * inverse;
+        }
+    }
+
+    const Variational& p_;
+    const Board& board_;
+    Forms& forms_;
+    State& state_;
+    System& system_;
+    Buffer<float> psi_;  // three rows
+};
+
+// One color of a row, to the end of its padding, where all is zero.
+void relax_row(const Board& board, System& s, State& state, float omega, int y, int color) {
+    const int shift = board.shift(y, color), other = 1 - color;
+    const int count = round_up(board.count(y, color), lanes);
+    const float *HAMFLOW_RESTRICT bu = s.bu.row(y, color), *HAMFLOW_RESTRICT bv = s.bv.row(y, color);
+    const float *HAMFLOW_RESTRICT uu = s.uu.row(y, color), *HAMFLOW_RESTRICT uv = s.uv.row(y, color);
+    const float *HAMFLOW_RESTRICT vv = s.vv.row(y, color);
+    const float *HAMFLOW_RESTRICT cl = s.right.row(y, other) + shift - 1;
+    const float *HAMFLOW_RESTRICT cr = s.right.row(y, color);
+    const float *HAMFLOW_RESTRICT ca = s.down.row(y - 1, other), *HAMFLOW_RESTRICT cb = s.down.row(y, color);
+    const float *HAMFLOW_RESTRICT us = state.du.row(y, other) + shift, *HAMFLOW_RESTRICT vs = state.dv.row(y, other) + shift;
+    const float *HAMFLOW_RESTRICT ua = state.du.row(y - 1, other), *HAMFLOW_RESTRICT va = state.dv.row(y - 1, other);
+    const float *HAMFLOW_RESTRICT ub = state.du.row(y + 1, other), *HAMFLOW_RESTRICT vb = state.dv.row(y + 1, other);
+    float *HAMFLOW_RESTRICT du = state.du.row(y, color), *HAMFLOW_RESTRICT dv = state.dv.row(y, color);
+    const float keep = 1 - omega;
+    HAMFLOW_INDEPENDENT
+    for (int k = 0; k < count; ++k) {
+        const float pu = bu[k] + cl[k] * us[k - 1] + cr[k] * us[k] + ca[k] * ua[k] + cb[k] * ub[k];
+        const float pv = bv[k] + cl[k] * vs[k - 1] + cr[k] * vs[k] + ca[k] * va[k] + cb[k] * vb[k];
+        du[k] = keep * du[k] + (uu[k] * pu + uv[k] * pv);
+        dv[k] = keep * dv[k] + (uv[k] * pu + vv[k] * pv);
+    }
+}
+
+// Half a sweep updates the pixels of one color, and a row needs only that the rows beside it have
+// had as many halves. So many halves are done in one pass over memory: in a first phase each block
+// of rows does what it can without its neighbors, fewer halves toward its ends; in a second one
+// the rest is done around the borders between blocks. Within a block, half t of row y follows half
+// t - 1 of row y + 1, while all of these rows are in the cache.
+class Relaxation {
+   public:
+    Relaxation(const Variational& p, const Board& board, System& system, State& state)
+        : board_(board), system_(system), state_(state), omega_(p.omega) {}
+
+    void run(int sweeps) {
+        const int most = halves_per_pass();
+        for (int done = 0; done < 2 * sweeps; done += most)
+            pass(std::min(most, 2 * sweeps - done));
+    }
+
+   private:
+    int halves_per_pass() const {
+        constexpr std::size_t cache = 384 << 10;  // what a core has for itself
+        const std::size_t row = 9 * 2 * board_.stride * sizeof(float);
+        const int fit = static_cast<int>(std::min<std::size_t>(cache / row, 64));
+        // A block needs twice as many rows as there are halves.
+        const int most = board_.h / (2 * std::max(2, get_num_threads()));
+        return std::max(2, std::min(fit, most) / 2 * 2);
+    }
+
+    void pass(int halves) {
+        const Blocks blocks(board_.h, 2 * halves);
+        for_blocks(blocks, [&](int begin, int end) {
+            front(begin, end + halves, halves, [&](int half, int* from, int* to) {
+                *from = begin == 0 ? 0 : begin + half;
+                *to = end == board_.h ? end : end - half;
+            });
+        });
+        parallel_for(blocks.count - 1, [&](int b) {
+            const int border = blocks.begin(b + 1);
+            front(border, border + 2 * halves, halves, [&](int half, int* from, int* to) {
+                *from = border - half;
+                *to = border + half;
+            });
+        });
+    }
+
+    // limits(half, &from, &to): the rows that half a sweep updates.
+    template <class Limits>
+    void front(int begin, int end, int halves, const Limits& limits) {
+        for (int first = begin; first < end; ++first)
+            for (int half = 0; half < halves; ++half) {
+                const int y = first - half;
+                int from, to;
+                limits(half, &from, &to);
+                if (y >= from && y < to) relax_row(board_, system_, state_, omega_, y, half & 1);
+            }
+    }
+
+    const Board& board_;
+    System& system_;
+    State& state_;
+    float omega_;
+};
