@@ -1,0 +1,6 @@
+// Included by every completion_<isa>.cpp, within its namespace.
+namespace {
+#include "affine_fits.inl"
+}  // namespace
+extern const CompletionKernels completion_table;
+const CompletionKernels completion_table = {affine_cost, affine_fit, affine_start};

@@ -1,0 +1,135 @@
+// Sixteen floats at a time, by the vector types of the compiler: one AVX-512 register, two of AVX2,
+// four of SSE2 and NEON. Every operation rounds as its scalar form does and sums have one order, so
+// that all levels give the same bytes. Internal linkage, as in common.hpp.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "common.hpp"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace hamflow {
+namespace {
+
+constexpr int lanes = 16;
+#if defined(__AVX512F__)
+constexpr int native_lanes = 16;
+#elif defined(__AVX2__)
+constexpr int native_lanes = 8;
+#else
+constexpr int native_lanes = 4;
+#endif
+constexpr int native_parts = lanes / native_lanes;
+
+typedef float NativeFloats __attribute__((vector_size(4 * native_lanes)));
+typedef std::int32_t NativeInts __attribute__((vector_size(4 * native_lanes)));
+
+template <class Native, class Scalar>
+struct Pack {
+    Native part[native_parts];
+
+    Pack() = default;
+    HAMFLOW_INLINE Pack(Scalar value) {
+        unroll<native_parts>([&](auto p) HAMFLOW_INLINE_LAMBDA { part[p] = value - Native{}; });
+    }
+    template <class Make>
+    static HAMFLOW_INLINE Pack of(const Make& make) {
+        Pack r;
+        unroll<native_parts>([&](auto p) HAMFLOW_INLINE_LAMBDA { r.part[p] = make(p); });
+        return r;
+    }
+    static HAMFLOW_INLINE Pack load(const Scalar* from) {
+        Pack r;
+        std::memcpy(r.part, from, sizeof(r.part));
+        return r;
+    }
+    HAMFLOW_INLINE void store(Scalar* to) const { std::memcpy(to, part, sizeof(part)); }
+};
+using Floats = Pack<NativeFloats, float>;
+using Ints = Pack<NativeInts, std::int32_t>;
+
+#define HAMFLOW_PACK_OPERATOR(type, op)                                                  \
+    HAMFLOW_INLINE type operator op(const type& a, const type& b) {                      \
+        return type::of([&](auto p) HAMFLOW_INLINE_LAMBDA { return a.part[p] op b.part[p]; }); \
+    }
+HAMFLOW_PACK_OPERATOR(Floats, +)
+HAMFLOW_PACK_OPERATOR(Floats, -)
+HAMFLOW_PACK_OPERATOR(Floats, *)
+HAMFLOW_PACK_OPERATOR(Floats, /)
+HAMFLOW_PACK_OPERATOR(Ints, +)
+HAMFLOW_PACK_OPERATOR(Ints, -)
+HAMFLOW_PACK_OPERATOR(Ints, &)
+HAMFLOW_PACK_OPERATOR(Ints, |)
+#undef HAMFLOW_PACK_OPERATOR
+HAMFLOW_INLINE Floats& operator+=(Floats& a, const Floats& b) { return a = a + b; }
+
+// All bits of a lane are set where it holds.
+HAMFLOW_INLINE Ints operator<(const Floats& a, const Floats& b) {
+    return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA { return a.part[p] < b.part[p]; });
+}
+HAMFLOW_INLINE Floats select(const Ints& mask, const Floats& yes, const Floats& no) {
+    return Floats::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
+        return mask.part[p] ? yes.part[p] : no.part[p];
+    });
+}
+
+// a < b ? a : b and a > b ? a : b are one instruction each on x86, which compilers do not always see.
+#if defined(__AVX512F__)
+// Not the form without a mask, of which GCC 12 says that it uses something uninitialized.
+#define HAMFLOW_EXTREME(name, op, a, b) \
+    (NativeFloats)_mm512_mask_##name##_ps((__m512)(a), 0xffff, (__m512)(a), (__m512)(b))
+#elif defined(__AVX2__)
+#define HAMFLOW_EXTREME(name, op, a, b) (NativeFloats)_mm256_##name##_ps((__m256)(a), (__m256)(b))
+#elif defined(__SSE2__)
+#define HAMFLOW_EXTREME(name, op, a, b) (NativeFloats)_mm_##name##_ps((__m128)(a), (__m128)(b))
+#else
+#define HAMFLOW_EXTREME(name, op, a, b) ((a)op(b) ? (a) : (b))
+#endif
+HAMFLOW_INLINE Floats min(const Floats& a, const Floats& b) {
+    return Floats::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
+        return HAMFLOW_EXTREME(min, <, a.part[p], b.part[p]);
+    });
+}
+HAMFLOW_INLINE Floats max(const Floats& a, const Floats& b) {
+    return Floats::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
+        return HAMFLOW_EXTREME(max, >, a.part[p], b.part[p]);
+    });
+}
+#undef HAMFLOW_EXTREME
+
+HAMFLOW_INLINE Ints as_ints(const Floats& a) {
+    return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA { return (NativeInts)a.part[p]; });
+}
+HAMFLOW_INLINE Floats as_floats(const Ints& a) {
+    return Floats::of([&](auto p) HAMFLOW_INLINE_LAMBDA { return (NativeFloats)a.part[p]; });
+}
+HAMFLOW_INLINE Floats abs(const Floats& a) { return as_floats(as_ints(a) & Ints(0x7fffffff)); }
+
+HAMFLOW_INLINE Floats to_floats(const Ints& a) {
+    return Floats::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
+        return __builtin_convertvector(a.part[p], NativeFloats);
+    });
+}
+
+// The sum of all lanes, always in the same order.
+HAMFLOW_INLINE float sum(const Floats& a) {
+    float s[lanes];
+    a.store(s);
+    for (int half = lanes / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; ++k) s[k] += s[k + half];
+    return s[0];
+}
+HAMFLOW_INLINE float least(const Floats& a) {
+    float s[lanes];
+    a.store(s);
+    for (int half = lanes / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; ++k) s[k] = s[k] < s[k + half] ? s[k] : s[k + half];
+    return s[0];
+}
+
+}  // namespace
+}  // namespace hamflow
