@@ -2,6 +2,7 @@
 #pragma once
 
 #include "affine.hpp"
+#include "scoring.hpp"
 
 namespace hamflow {
 
@@ -9,6 +10,11 @@ struct CompletionKernels {
     float (*affine_cost)(const Neighborhood&, const Affine&);
     Affine (*affine_fit)(const Neighborhood&, const Affine& start);
     Affine (*affine_start)(const Neighborhood&);
+
+    void (*count_support)(const ScoringPlan&, const std::uint8_t* mask, std::uint32_t* counts);
+    void (*describe_candidate)(const Scoring&, const ScoringPlan&, int label,
+                               std::uint32_t* targets, std::uint32_t* support);
+    void (*judge_candidates)(const Scoring&, const ScoringPlan&, int begin, int end);
 };
 
 // Those of the level that active_kernels() has.

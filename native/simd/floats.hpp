@@ -65,6 +65,14 @@ HAMFLOW_PACK_OPERATOR(Ints, -)
 HAMFLOW_PACK_OPERATOR(Ints, &)
 HAMFLOW_PACK_OPERATOR(Ints, |)
 #undef HAMFLOW_PACK_OPERATOR
+template <int count>
+HAMFLOW_INLINE Ints shifted_right(const Ints& a) {
+    return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA { return a.part[p] >> count; });
+}
+template <int count>
+HAMFLOW_INLINE Ints shifted_left(const Ints& a) {
+    return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA { return a.part[p] << count; });
+}
 HAMFLOW_INLINE Floats& operator+=(Floats& a, const Floats& b) { return a = a + b; }
 
 // All bits of a lane are set where it holds.
@@ -113,6 +121,37 @@ HAMFLOW_INLINE Floats to_floats(const Ints& a) {
     return Floats::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
         return __builtin_convertvector(a.part[p], NativeFloats);
     });
+}
+
+HAMFLOW_INLINE Floats sqrt(const Floats& a) {
+    return Floats::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
+#if defined(__AVX512F__)
+        return (NativeFloats)_mm512_mask_sqrt_ps((__m512)a.part[p], 0xffff, (__m512)a.part[p]);
+#elif defined(__AVX2__)
+        return (NativeFloats)_mm256_sqrt_ps((__m256)a.part[p]);
+#elif defined(__SSE2__)
+        return (NativeFloats)_mm_sqrt_ps((__m128)a.part[p]);
+#else
+        NativeFloats r;
+        for (int k = 0; k < native_lanes; ++k) r[k] = __builtin_sqrtf(a.part[p][k]);
+        return r;
+#endif
+    });
+}
+
+// Natural logarithm of positive normal numbers, to about two units of the last place: with
+// x = 2^e (1 + t), t from -.29 to .41, a polynomial in t.
+HAMFLOW_INLINE Floats log(const Floats& a) {
+    const Ints bits = as_ints(a);
+    // sqrt(1/2) is the lower end of the mantissas.
+    const Ints e = shifted_right<23>(bits - Ints(0x3f3504f3));
+    const Floats t = as_floats(bits - shifted_left<23>(e)) - Floats(1.0f);
+    const Floats t2 = t * t;
+    Floats p(0.070376836292f);
+    for (float c : {-0.1151461031f, 0.1167699874f, -0.12420140846f, 0.14249322787f, -0.16668057665f,
+                    0.20000714765f, -0.24999993993f, 0.33333331174f})
+        p = p * t + Floats(c);
+    return (p * t * t2 - Floats(0.5f) * t2 + t) + to_floats(e) * Floats(0.69314718056f);
 }
 
 // The sum of all lanes, always in the same order.
