@@ -2,6 +2,7 @@
 #pragma once
 
 #include "affine.hpp"
+#include "candidates.hpp"
 #include "scoring.hpp"
 
 namespace hamflow {
@@ -15,6 +16,8 @@ struct CompletionKernels {
     void (*describe_candidate)(const Scoring&, const ScoringPlan&, int label,
                                std::uint32_t* targets, std::uint32_t* support);
     void (*judge_candidates)(const Scoring&, const ScoringPlan&, int begin, int end);
+
+    void (*sweep_strip)(const Beliefs&, bool rows, int begin, int end);
 };
 
 // Those of the level that active_kernels() has.

@@ -1,8 +1,9 @@
 // Included by every completion_<isa>.cpp, within its namespace.
 namespace {
 #include "affine_fits.inl"
+#include "beliefs.inl"
 #include "scoring.inl"
 }  // namespace
 extern const CompletionKernels completion_table;
 const CompletionKernels completion_table = {affine_cost, affine_fit, affine_start, count_support,
-    describe_candidate, judge_candidates};
+    describe_candidate, judge_candidates, sweep_strip};

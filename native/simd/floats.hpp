@@ -163,11 +163,40 @@ HAMFLOW_INLINE float sum(const Floats& a) {
     return s[0];
 }
 HAMFLOW_INLINE float least(const Floats& a) {
+#if defined(__AVX512F__)
+    __m512 v = (__m512)a.part[0];
+    v = _mm512_mask_min_ps(v, 0xffff, v, _mm512_mask_shuffle_f32x4(v, 0xffff, v, v, 0x4e));
+    v = _mm512_mask_min_ps(v, 0xffff, v, _mm512_mask_shuffle_f32x4(v, 0xffff, v, v, 0xb1));
+    v = _mm512_mask_min_ps(v, 0xffff, v, _mm512_mask_permute_ps(v, 0xffff, v, 0x4e));
+    v = _mm512_mask_min_ps(v, 0xffff, v, _mm512_mask_permute_ps(v, 0xffff, v, 0xb1));
+    return _mm512_cvtss_f32(v);
+#else
     float s[lanes];
     a.store(s);
     for (int half = lanes / 2; half > 0; half /= 2)
         for (int k = 0; k < half; ++k) s[k] = s[k] < s[k + half] ? s[k] : s[k + half];
     return s[0];
+#endif
+}
+// One bit for each lane in which a comparison holds.
+HAMFLOW_INLINE std::uint32_t bits_of(const Ints& mask) {
+#if defined(__AVX512F__)
+    return _mm512_movepi32_mask((__m512i)mask.part[0]);
+#else
+    std::uint32_t bits = 0;
+    unroll<native_parts>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+#if defined(__AVX2__)
+        const int part = _mm256_movemask_ps((__m256)mask.part[p]);
+#elif defined(__SSE2__)
+        const int part = _mm_movemask_ps((__m128)mask.part[p]);
+#else
+        int part = 0;
+        for (int k = 0; k < native_lanes; ++k) part |= (mask.part[p][k] & 1) << k;
+#endif
+        bits |= static_cast<std::uint32_t>(part) << (p * native_lanes);
+    });
+    return bits;
+#endif
 }
 
 }  // namespace
