@@ -3,6 +3,7 @@
 
 #include "affine.hpp"
 #include "candidates.hpp"
+#include "planes.hpp"
 #include "scoring.hpp"
 
 namespace hamflow {
@@ -11,6 +12,13 @@ struct CompletionKernels {
     float (*affine_cost)(const Neighborhood&, const Affine&);
     Affine (*affine_fit)(const Neighborhood&, const Affine& start);
     Affine (*affine_start)(const Neighborhood&);
+
+    float (*plane_score)(const PlaneMatches&, const float* homography, float tolerance);
+    int (*plane_members)(const PlaneMatches&, const float* homography, float tolerance,
+                         int* members);
+    int (*plane_window)(const PlaneMatches&, float cx, float cy, float size, const float* affine,
+                        float tolerance, int* members);
+    void (*plane_equations)(const PlanePoints&, const double* g, bool weighted, PlaneEquations&);
 
     void (*count_support)(const ScoringPlan&, const std::uint8_t* mask, std::uint32_t* counts);
     void (*describe_candidate)(const Scoring&, const ScoringPlan&, int label,

@@ -2,8 +2,9 @@
 namespace {
 #include "affine_fits.inl"
 #include "beliefs.inl"
+#include "homographies.inl"
 #include "scoring.inl"
 }  // namespace
 extern const CompletionKernels completion_table;
-const CompletionKernels completion_table = {affine_cost, affine_fit, affine_start, count_support,
-    describe_candidate, judge_candidates, sweep_strip};
+const CompletionKernels completion_table = {affine_cost, affine_fit, affine_start, plane_score, plane_members,
+    plane_window, plane_equations, count_support, describe_candidate, judge_candidates, sweep_strip};

@@ -19,4 +19,21 @@ struct PlaneSearch {
 // Returns how many were found.
 int find_planes(const PlaneSearch&);
 
+// Matches side by side, padded to whole vectors of 16 by some that agree with nothing.
+struct PlaneMatches {
+    int padded;
+    const float *x, *y, *u, *v;
+};
+// Places and targets in coordinates of unit spread around their middle, padded to whole vectors of
+// 8 by some that are not to be used (`use` is 1 or 0).
+struct PlanePoints {
+    int padded;
+    double scale;  // of a residual, to units of the tolerance
+    const double *x, *y, *u, *v, *use;
+};
+struct PlaneEquations {
+    double a[8][8], b[8];  // the lower half of a symmetric matrix
+    double total;          // sum of the weights
+};
+
 }  // namespace hamflow

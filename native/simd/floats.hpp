@@ -26,6 +26,7 @@ constexpr int native_lanes = 4;
 constexpr int native_parts = lanes / native_lanes;
 
 typedef float NativeFloats __attribute__((vector_size(4 * native_lanes)));
+typedef double NativeDoubles __attribute__((vector_size(4 * native_lanes)));
 typedef std::int32_t NativeInts __attribute__((vector_size(4 * native_lanes)));
 
 template <class Native, class Scalar>
@@ -50,6 +51,7 @@ struct Pack {
     HAMFLOW_INLINE void store(Scalar* to) const { std::memcpy(to, part, sizeof(part)); }
 };
 using Floats = Pack<NativeFloats, float>;
+using Doubles = Pack<NativeDoubles, double>;  // eight of them
 using Ints = Pack<NativeInts, std::int32_t>;
 
 #define HAMFLOW_PACK_OPERATOR(type, op)                                                  \
@@ -60,6 +62,10 @@ HAMFLOW_PACK_OPERATOR(Floats, +)
 HAMFLOW_PACK_OPERATOR(Floats, -)
 HAMFLOW_PACK_OPERATOR(Floats, *)
 HAMFLOW_PACK_OPERATOR(Floats, /)
+HAMFLOW_PACK_OPERATOR(Doubles, +)
+HAMFLOW_PACK_OPERATOR(Doubles, -)
+HAMFLOW_PACK_OPERATOR(Doubles, *)
+HAMFLOW_PACK_OPERATOR(Doubles, /)
 HAMFLOW_PACK_OPERATOR(Ints, +)
 HAMFLOW_PACK_OPERATOR(Ints, -)
 HAMFLOW_PACK_OPERATOR(Ints, &)
@@ -74,6 +80,7 @@ HAMFLOW_INLINE Ints shifted_left(const Ints& a) {
     return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA { return a.part[p] << count; });
 }
 HAMFLOW_INLINE Floats& operator+=(Floats& a, const Floats& b) { return a = a + b; }
+HAMFLOW_INLINE Doubles& operator+=(Doubles& a, const Doubles& b) { return a = a + b; }
 
 // All bits of a lane are set where it holds.
 HAMFLOW_INLINE Ints operator<(const Floats& a, const Floats& b) {
@@ -161,6 +168,11 @@ HAMFLOW_INLINE float sum(const Floats& a) {
     for (int half = lanes / 2; half > 0; half /= 2)
         for (int k = 0; k < half; ++k) s[k] += s[k + half];
     return s[0];
+}
+HAMFLOW_INLINE double sum(const Doubles& a) {
+    double s[lanes / 2];
+    a.store(s);
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 HAMFLOW_INLINE float least(const Floats& a) {
 #if defined(__AVX512F__)
