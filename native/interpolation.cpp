@@ -1,7 +1,8 @@
 // Piecewise affine interpolation of matches. Every pixel belongs to the seed that is nearest along
-// paths that avoid image edges (geodesic distance); every seed gets an affine model of the flow,
-// fitted robustly to the seeds that are nearest to it in the same sense; neighbors offer each
-// other their models, so that a wrong match ends up with the model of those around it.
+// paths that avoid image edges (geodesic distance). Seeds that are very near to each other form a
+// group; every group gets an affine model of the flow, fitted robustly to the seeds that are nearest
+// to its leader in the same sense; neighbors offer each other their models, so that a wrong match
+// ends up with the model of those around it.
 #include "interpolation.hpp"
 
 #include <algorithm>
@@ -19,33 +20,35 @@ namespace {
 class Interpolator {
    public:
     explicit Interpolator(const Interpolation& p)
-        : p_(p), graph_(p), near_(static_cast<std::size_t>(p.seeds) * p.neighbors),
-          count_(static_cast<std::size_t>(p.seeds)), models_(static_cast<std::size_t>(p.seeds)) {}
+        : p_(p), graph_(p), groups_(graph_, p, p.neighbors < few ? 0.0f : together * p.reach),
+          near_(static_cast<std::size_t>(groups_.count()) * p.neighbors),
+          count_(static_cast<std::size_t>(groups_.count())),
+          models_(static_cast<std::size_t>(groups_.count())) {}
 
     void solve() {
         parallel_for(blocks(), [&](int block) {
             SeedGraph::Scratch scratch(p_.seeds);
             Gathered around(p_);
-            for_block(block, [&](int s) {
-                NearSeed* near = &near_[static_cast<std::size_t>(s) * p_.neighbors];
-                count_[s] = graph_.nearest(s, p_.neighbors, scratch, near);
+            for_block(block, [&](int g) {
+                NearSeed* near = &near_[static_cast<std::size_t>(g) * p_.neighbors];
+                count_[g] = graph_.nearest(groups_.leader(g), p_.neighbors, scratch, near);
                 // From here on they are known by how much they count.
-                for (NearSeed* k = near; k != near + count_[s]; ++k)
+                for (NearSeed* k = near; k != near + count_[g]; ++k)
                     k->distance = std::exp(-k->distance / p_.reach) * p_.trust[k->seed];
-                const Neighborhood n = around.of(s, near, count_[s]);
-                models_[s] = kernels_.affine_fit(n, kernels_.affine_start(n));
+                const Neighborhood n = around.of(groups_.leader(g), near, count_[g]);
+                models_[g] = kernels_.affine_fit(n, kernels_.affine_start(n));
             });
         });
-        // A model that was refused once is refused for ever, as a seed's own only gets better: only
+        // A model that was refused once is refused for ever, as a group's own only gets better: only
         // what has changed in the round before needs to be looked at.
         std::vector<Affine> next(models_.size());
         std::vector<unsigned char> changed(models_.size(), 1), changes(models_.size());
         for (int round = 0; round < p_.rounds; ++round) {
             parallel_for(blocks(), [&](int block) {
                 Gathered around(p_);
-                for_block(block, [&](int s) {
-                    next[s] = models_[s];
-                    changes[s] = improve(s, changed, around, next[s]);
+                for_block(block, [&](int g) {
+                    next[g] = models_[g];
+                    changes[g] = improve(g, changed, around, next[g]);
                 });
             });
             models_.swap(next);
@@ -56,14 +59,19 @@ class Interpolator {
     }
 
    private:
-    // A block needs a field of all seeds: not too many blocks.
-    int block_seeds() const { return std::max(64, (p_.seeds + 255) / 256); }
+    // Length of a path, relative to the reach, up to which seeds share a model; unless models are
+    // fitted to so few seeds that a group would have as many.
+    static constexpr float together = 0.25f;
+    static constexpr int few = 16;
 
-    int blocks() const { return (p_.seeds + block_seeds() - 1) / block_seeds(); }
+    // A block needs a field of all seeds: not too many blocks.
+    int block_size() const { return std::max(32, (groups_.count() + 255) / 256); }
+
+    int blocks() const { return (groups_.count() + block_size() - 1) / block_size(); }
     template <class Body>
     void for_block(int block, const Body& body) const {
-        const int end = std::min(p_.seeds, (block + 1) * block_seeds());
-        for (int s = block * block_seeds(); s < end; ++s) body(s);
+        const int end = std::min(groups_.count(), (block + 1) * block_size());
+        for (int g = block * block_size(); g < end; ++g) body(g);
     }
 
     // The matches around a seed side by side.
@@ -97,20 +105,19 @@ class Interpolator {
     };
 
     // Replaces its own model by the one around that fits best here, fitted anew; whether it did.
-    bool improve(int seed, const std::vector<unsigned char>& changed, Gathered& around,
+    bool improve(int group, const std::vector<unsigned char>& changed, Gathered& around,
                  Affine& own) const {
-        const std::size_t first = graph_.first(seed), end = graph_.end(seed);
-        const auto news = [&](std::size_t k) { return changed[graph_.to(k)] != 0; };
-        std::size_t k = first;
-        while (k < end && !news(k)) ++k;
+        const int *k = groups_.begin(group), *end = groups_.end(group);
+        while (k < end && !changed[*k]) ++k;
         if (k == end) return false;
         const Neighborhood n =
-            around.of(seed, &near_[static_cast<std::size_t>(seed) * p_.neighbors], count_[seed]);
+            around.of(groups_.leader(group), &near_[static_cast<std::size_t>(group) * p_.neighbors],
+                      count_[group]);
         bool better = false;
         float least = kernels_.affine_cost(n, own);
         for (; k < end; ++k) {
-            if (!news(k)) continue;
-            const Affine& other = models_[graph_.to(k)];
+            if (!changed[*k]) continue;
+            const Affine& other = models_[*k];
             const float c = kernels_.affine_cost(n, other);
             if (c < least) least = c, own = other, better = true;
         }
@@ -124,7 +131,7 @@ class Interpolator {
     void paint_row(int y) {
         for (int x = 0; x < p_.w; ++x) {
             const std::size_t i = static_cast<std::size_t>(y) * p_.w + x;
-            const Affine& a = models_[graph_.owner(i)];
+            const Affine& a = models_[groups_.of(graph_.owner(i))];
             p_.flow[2 * i] = a.u_at(static_cast<float>(x), static_cast<float>(y));
             p_.flow[2 * i + 1] = a.v_at(static_cast<float>(x), static_cast<float>(y));
         }
@@ -132,14 +139,17 @@ class Interpolator {
 
     void write_models() const {
         float* out = p_.models;
-        for (const Affine& a : models_)
+        for (int s = 0; s < p_.seeds; ++s) {
+            const Affine& a = models_[groups_.of(s)];
             for (float value : {a.u_at(0, 0), a.ux, a.uy, a.v_at(0, 0), a.vx, a.vy})
                 *out++ = value;
+        }
     }
 
     const Interpolation& p_;
     const CompletionKernels& kernels_ = completion_kernels();
     SeedGraph graph_;
+    SeedGroups groups_;
     std::vector<NearSeed> near_;
     std::vector<int> count_;
     std::vector<Affine> models_;

@@ -1,6 +1,7 @@
 #include "seed_graph.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <stdexcept>
@@ -180,6 +181,32 @@ int SeedGraph::nearest(int seed, int most, Scratch& scratch, NearSeed* near) con
     }
     for (int s : scratch.touched) distance[s] = unreached;
     return count;
+}
+
+SeedGroups::SeedGroups(const SeedGraph& graph, const Interpolation& p, float together)
+    : group_(static_cast<std::size_t>(p.seeds), -1) {
+    const auto alike = [&](int s, int t) {
+        return std::abs(p.match[2 * s] - p.match[2 * t]) <= p.tolerance &&
+               std::abs(p.match[2 * s + 1] - p.match[2 * t + 1]) <= p.tolerance;
+    };
+    for (int s = 0; s < p.seeds; ++s) {
+        if (group_[s] >= 0) continue;
+        group_[s] = count();
+        for (std::size_t k = graph.first(s); k < graph.end(s); ++k)
+            if (group_[graph.to(k)] < 0 && graph.length(k) <= together && alike(s, graph.to(k)))
+                group_[graph.to(k)] = count();
+        leader_.push_back(s);
+    }
+    std::vector<std::vector<int>> around(leader_.size());
+    for (int s = 0; s < p.seeds; ++s)
+        for (std::size_t k = graph.first(s); k < graph.end(s); ++k)
+            if (group_[graph.to(k)] != group_[s]) around[group_[s]].push_back(group_[graph.to(k)]);
+    first_.assign(1, 0);
+    for (std::vector<int>& groups : around) {
+        std::sort(groups.begin(), groups.end());
+        to_.insert(to_.end(), groups.begin(), std::unique(groups.begin(), groups.end()));
+        first_.push_back(to_.size());
+    }
 }
 
 }  // namespace hamflow

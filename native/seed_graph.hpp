@@ -49,4 +49,23 @@ class SeedGraph {
     std::vector<float> length_;
 };
 
+// Seeds that share a model: a leader, and those beside it that are no farther than `together`, move
+// alike within the tolerance, and are in no group yet.
+class SeedGroups {
+   public:
+    SeedGroups(const SeedGraph&, const Interpolation&, float together);
+
+    int count() const { return static_cast<int>(leader_.size()); }
+    int of(int seed) const { return group_[seed]; }
+    int leader(int group) const { return leader_[group]; }
+    // Groups with seeds beside those of a group.
+    const int* begin(int group) const { return to_.data() + first_[group]; }
+    const int* end(int group) const { return to_.data() + first_[group + 1]; }
+
+   private:
+    std::vector<int> group_, leader_;
+    std::vector<std::size_t> first_;
+    std::vector<int> to_;
+};
+
 }  // namespace hamflow
