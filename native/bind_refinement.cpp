@@ -2,6 +2,7 @@
 // boundaries.
 #include <cmath>
 
+#include "assessment.hpp"
 #include "bind.hpp"
 #include "boundaries.hpp"
 #include "candidates.hpp"
@@ -242,6 +243,62 @@ void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<
     without_gil([&] { choose_motions(problem); });
 }
 
+ThereAndBack ways_of(const In<float, 3>& flow, const In<float, 3>& backward,
+                     std::tuple<float, float> hiding, Maybe<Out<float, 2>>& apart,
+                     Maybe<Out<std::uint8_t, 2>>& hidden) {
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
+    expect_area(h, w);
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_shape(backward, "backward", {h, w, 2});
+    if (apart) expect_shape(*apart, "apart", {h, w});
+    if (hidden) expect_shape(*hidden, "hidden", {h, w});
+    return {side(h),
+            side(w),
+            flow.data(),
+            backward.data(),
+            std::get<0>(hiding),
+            std::get<1>(hiding),
+            apart ? apart->data() : nullptr,
+            hidden ? hidden->data() : nullptr};
+}
+
+void compare_directions(In<float, 3> flow, In<float, 3> backward, std::tuple<float, float> hiding,
+                        Maybe<Out<float, 2>> apart, Maybe<Out<std::uint8_t, 2>> hidden) {
+    const ThereAndBack problem = ways_of(flow, backward, hiding, apart, hidden);
+    without_gil([&] { there_and_back(problem); });
+}
+
+void assess_flow(In<float, 3> flow, In<float, 3> backward, std::tuple<float, float> hiding,
+                 In<float, 3> first, In<float, 3> second, In<float, 2> distance, int scale,
+                 std::tuple<float, float, float, float> fit, std::tuple<float, float> bounds,
+                 Out<std::uint8_t, 2> hidden, Out<float, 2> confidence) {
+    Maybe<Out<float, 2>> apart;
+    Maybe<Out<std::uint8_t, 2>> mask = hidden;
+    const ThereAndBack ways = ways_of(flow, backward, hiding, apart, mask);
+    const std::size_t h = flow.shape(0), w = flow.shape(1), channels = first.shape(2);
+    if (channels < 3 || channels > 64) throw nb::value_error("first: 3 to 64 channels");
+    expect_shape(first, "first", {h, w, channels});
+    expect_shape(second, "second", {h, w, channels});
+    expect_shape(confidence, "confidence", {h, w});
+    expect_area(distance.shape(0), distance.shape(1));
+    if (scale < 1) throw nb::value_error("scale: at least 1");
+    const auto [constant, of_apart, of_distance, of_colors] = fit;
+    const Assessment problem{ways,
+                             static_cast<int>(channels),
+                             first.data(),
+                             second.data(),
+                             scale,
+                             side(distance.shape(0)),
+                             side(distance.shape(1)),
+                             distance.data(),
+                             constant,
+                             {of_apart, of_distance, of_colors},
+                             std::get<0>(bounds),
+                             std::get<1>(bounds),
+                             confidence.data()};
+    without_gil([&] { assess(problem); });
+}
+
 }  // namespace
 
 void define_refinement(nb::module_& m) {
@@ -259,6 +316,11 @@ void define_refinement(nb::module_& m) {
           out("score").none());
     m.def("choose_candidates", choose, nb::arg("pixel"), nb::arg("unary"), nb::arg("motion"),
           nb::arg("right"), nb::arg("down"), nb::arg("how"), out("label"));
+    m.def("there_and_back", compare_directions, nb::arg("flow"), nb::arg("backward"),
+          nb::arg("hiding"), out("apart").none(), out("hidden").none());
+    m.def("assess", assess_flow, nb::arg("flow"), nb::arg("backward"), nb::arg("hiding"),
+          nb::arg("first"), nb::arg("second"), nb::arg("distance"), nb::arg("scale"),
+          nb::arg("fit"), nb::arg("bounds"), out("hidden"), out("confidence"));
     m.def("variational", variational, nb::arg("f0"), nb::arg("f1"), nb::arg("first_group"),
           nb::arg("strength"), nb::arg("weight"), nb::arg("right"), nb::arg("down"),
           nb::arg("terms"), nb::arg("schedule"), out("flow"));

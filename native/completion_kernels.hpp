@@ -2,6 +2,7 @@
 #pragma once
 
 #include "affine.hpp"
+#include "assessment.hpp"
 #include "candidates.hpp"
 #include "planes.hpp"
 #include "scoring.hpp"
@@ -26,6 +27,9 @@ struct CompletionKernels {
     void (*judge_candidates)(const Scoring&, const ScoringPlan&, int begin, int end);
 
     void (*sweep_strip)(const Beliefs&, bool rows, int begin, int end);
+
+    void (*there_and_back)(const ThereAndBack&, int begin, int end);
+    void (*assess)(const Assessment&, int begin, int end);
 };
 
 // Those of the level that active_kernels() has.

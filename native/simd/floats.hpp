@@ -161,6 +161,20 @@ HAMFLOW_INLINE Floats log(const Floats& a) {
     return (p * t * t2 - Floats(0.5f) * t2 + t) + to_floats(e) * Floats(0.69314718056f);
 }
 
+// The exponential function of numbers from -80 to 80, which others are bounded to.
+HAMFLOW_INLINE Floats exp(const Floats& a) {
+    const Floats x = min(max(a, Floats(-80.0f)), Floats(80.0f));
+    constexpr float whole = 12582912.0f;  // 1.5 * 2^23: from there on floats are whole numbers
+    const Floats shifted = x * Floats(1.44269504f) + Floats(whole);
+    const Floats n = shifted - Floats(whole);
+    const Floats r = x - n * Floats(0.693359375f) + n * Floats(2.12194440e-4f);
+    Floats p(1.9875691500e-4f);
+    for (float c : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 0.5f})
+        p = p * r + Floats(c);
+    const Ints power = shifted_left<23>(as_ints(shifted) - as_ints(Floats(whole)) + Ints(127));
+    return (p * r * r + r + Floats(1.0f)) * as_floats(power);
+}
+
 // The sum of all lanes, always in the same order.
 HAMFLOW_INLINE float sum(const Floats& a) {
     float s[lanes];
