@@ -20,6 +20,7 @@ struct CompletionKernels {
     int (*plane_window)(const PlaneMatches&, float cx, float cy, float size, const float* affine,
                         float tolerance, int* members);
     void (*plane_equations)(const PlanePoints&, const double* g, bool weighted, PlaneEquations&);
+    void (*plane_motion)(const float* homography, int y, int w, float* motion);
 
     void (*count_support)(const ScoringPlan&, const std::uint8_t* mask, std::uint32_t* counts);
     void (*describe_candidate)(const Scoring&, const ScoringPlan&, int label,

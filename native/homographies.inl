@@ -99,3 +99,22 @@ void plane_equations(const PlanePoints& s, const double* g, bool weighted, Plane
     for (int j = 0; j < 8; ++j) out.b[j] = right[j];
     out.total = sum(total);
 }
+
+// The flow of a homography in one row, w x 2.
+void plane_motion(const float* m, int y, int w, float* motion) {
+    const Floats upper[3] = {Floats(m[1] * static_cast<float>(y) + m[2]),
+                             Floats(m[4] * static_cast<float>(y) + m[5]),
+                             Floats(m[7] * static_cast<float>(y) + m[8])};
+    float count[lanes], u[lanes], v[lanes];
+    for (int k = 0; k < lanes; ++k) count[k] = static_cast<float>(k);
+    for (int x0 = 0; x0 < w; x0 += lanes) {
+        const Floats x = Floats::load(count) + Floats(static_cast<float>(x0));
+        const Floats d = max(Floats(m[6]) * x + upper[2], Floats(0.1f));
+        const Floats scale = Floats(1.0f) / d;
+        ((Floats(m[0]) * x + upper[0]) * scale - x).store(u);
+        ((Floats(m[3]) * x + upper[1]) * scale - Floats(static_cast<float>(y))).store(v);
+        const int most = w - x0 < lanes ? w - x0 : lanes;
+        for (int k = 0; k < most; ++k)
+            motion[2 * (x0 + k)] = u[k], motion[2 * (x0 + k) + 1] = v[k];
+    }
+}

@@ -57,6 +57,14 @@ bool solve_cholesky(double a[8][8], double b[8]) {
     return true;
 }
 
+// For single precision.
+struct Single {
+    explicit Single(const double* h) {
+        for (int k = 0; k < 9; ++k) m[k] = static_cast<float>(h[k]);
+    }
+    float m[9];
+};
+
 class PlaneFinder {
    public:
     explicit PlaneFinder(const PlaneSearch& p) : p_(p), free_(static_cast<std::size_t>(p.seeds)) {
@@ -120,7 +128,7 @@ class PlaneFinder {
                     p_.models + 6 * static_cast<std::size_t>(free_[center]),
                     2 * p_.tolerance + 0.02f * size, window.data()));
                 if (fit(window.data(), sample(window.data(), count, window_sample), 4, starts[t]))
-                    scores[t] = kernels_.plane_score(matches_, Single(starts[t]).m, p_.tolerance);
+                    scores[t] = kernels_.plane_score(matches_, Single(starts[t].m).m, p_.tolerance);
             }
         });
         const auto most = std::max_element(scores.begin(), scores.end());
@@ -136,16 +144,9 @@ class PlaneFinder {
         return most;
     }
 
-    struct Single {
-        explicit Single(const Homography& h) {
-            for (int k = 0; k < 9; ++k) m[k] = static_cast<float>(h.m[k]);
-        }
-        float m[9];
-    };
-
     std::size_t members(const Homography& h, float tolerance, std::vector<int>& own) const {
         return static_cast<std::size_t>(
-            kernels_.plane_members(matches_, Single(h).m, tolerance, own.data()));
+            kernels_.plane_members(matches_, Single(h.m).m, tolerance, own.data()));
     }
 
     // Reweighted least squares in coordinates of unit spread around the middle.
@@ -207,5 +208,14 @@ class PlaneFinder {
 }  // namespace
 
 int find_planes(const PlaneSearch& search) { return PlaneFinder(search).find(); }
+
+void plane_motions(const double* planes, int count, int h, int w, float* motion) {
+    const auto kernel = completion_kernels().plane_motion;
+    parallel_for(h, [&](int y) {
+        for (int k = 0; k < count; ++k)
+            kernel(Single(planes + 9 * k).m, y, w,
+                   motion + 2 * (static_cast<std::size_t>(k) * h + y) * w);
+    });
+}
 
 }  // namespace hamflow

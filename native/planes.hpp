@@ -19,6 +19,9 @@ struct PlaneSearch {
 // Returns how many were found.
 int find_planes(const PlaneSearch&);
 
+// The flow of each of some homographies (count x 9), count x h x w x 2.
+void plane_motions(const double* planes, int count, int h, int w, float* motion);
+
 // Matches side by side, padded to whole vectors of 16 by some that agree with nothing.
 struct PlaneMatches {
     int padded;
