@@ -2,14 +2,17 @@
 // boundaries.
 #include <cmath>
 
+#include "assessment.hpp"
 #include "bind.hpp"
 #include "boundaries.hpp"
 #include "candidates.hpp"
 #include "components.hpp"
+#include "edges.hpp"
 #include "geodesic.hpp"
 #include "interpolation.hpp"
 #include "planes.hpp"
 #include "scoring.hpp"
+#include "seeds.hpp"
 #include "variational.hpp"
 
 namespace hamflow::bind {
@@ -45,6 +48,52 @@ void expect_pixels(const In<std::int32_t, 1>& pixel, std::size_t count) {
     for (std::size_t k = 0; k < pixel.shape(0); ++k)
         if (pixel.data()[k] < 0 || static_cast<std::size_t>(pixel.data()[k]) >= count)
             throw nb::value_error("pixel: outside of the image");
+}
+
+void smooth_image(In<float, 3> image, In<float, 1> weights, Out<float, 3> smoothed) {
+    const std::size_t h = image.shape(0), w = image.shape(1), channels = image.shape(2);
+    expect_area(h, w);
+    if (channels < 1 || channels > 64) throw nb::value_error("image: 1 to 64 channels");
+    if (weights.shape(0) % 2 == 0 || weights.shape(0) > 1001)
+        throw nb::value_error("weights: an odd number up to 1001");
+    expect_shape(smoothed, "smoothed", {h, w, channels});
+    const Smoothing problem{side(h),      side(w),
+                            static_cast<int>(channels), image.data(),
+                            static_cast<int>(weights.shape(0) / 2), weights.data(),
+                            smoothed.data()};
+    without_gil([&] { smooth(problem); });
+}
+
+void image_contrasts(In<float, 3> image, Out<float, 2> right, Out<float, 2> down) {
+    const std::size_t h = image.shape(0), w = image.shape(1), channels = image.shape(2);
+    expect_area(h, w);
+    if (channels < 1 || channels > 64) throw nb::value_error("image: 1 to 64 channels");
+    expect_shape(right, "right", {h, w});
+    expect_shape(down, "down", {h, w});
+    without_gil([&] {
+        contrasts(image.data(), side(h), side(w), static_cast<int>(channels), right.data(),
+                  down.data());
+    });
+}
+
+int seeds(In<float, 3> flow, In<std::uint8_t, 2> trusted, int cell, Out<std::int32_t, 1> pixel,
+          Out<float, 2> place, Out<float, 2> match, Out<float, 1> trust) {
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
+    expect_area(h, w);
+    if (cell < 1 || cell > 64) throw nb::value_error("cell: 1 to 64");
+    const std::size_t size = static_cast<std::size_t>(cell);
+    const std::size_t cells = ((h + size - 1) / size) * ((w + size - 1) / size);
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_shape(trusted, "trusted", {h, w});
+    expect_shape(pixel, "pixel", {cells});
+    expect_shape(place, "place", {cells, 2});
+    expect_shape(match, "match", {cells, 2});
+    expect_shape(trust, "trust", {cells});
+    const SeedChoice problem{side(h),      side(w),      flow.data(),  trusted.data(), cell,
+                             pixel.data(), place.data(), match.data(), trust.data()};
+    int count = 0;
+    without_gil([&] { count = choose_seeds(problem); });
+    return count;
 }
 
 void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t, 1> pixel,
@@ -96,6 +145,17 @@ int planes(In<float, 2> place, In<float, 2> match, In<float, 2> models,
     int found = 0;
     without_gil([&] { found = find_planes(search); });
     return found;
+}
+
+void motions(In<double, 2> planes, Out<float, 4> motion) {
+    const std::size_t count = planes.shape(0), h = motion.shape(1), w = motion.shape(2);
+    expect_area(h, w);
+    if (count > 255) throw nb::value_error("planes: at most 255");
+    expect_shape(planes, "planes", {count, 9});
+    expect_shape(motion, "motion", {count, h, w, 2});
+    without_gil([&] {
+        plane_motions(planes.data(), static_cast<int>(count), side(h), side(w), motion.data());
+    });
 }
 
 void distances(In<float, 2> right, In<float, 2> down, In<std::uint8_t, 3> source, int rounds,
@@ -245,15 +305,79 @@ void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<
     without_gil([&] { choose_motions(problem); });
 }
 
+ThereAndBack ways_of(const In<float, 3>& flow, const In<float, 3>& backward,
+                     std::tuple<float, float> hiding, Maybe<Out<float, 2>>& apart,
+                     Maybe<Out<std::uint8_t, 2>>& hidden) {
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
+    expect_area(h, w);
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_shape(backward, "backward", {h, w, 2});
+    if (apart) expect_shape(*apart, "apart", {h, w});
+    if (hidden) expect_shape(*hidden, "hidden", {h, w});
+    expect_finite("hiding", std::get<0>(hiding), std::get<1>(hiding));
+    return {side(h),
+            side(w),
+            flow.data(),
+            backward.data(),
+            std::get<0>(hiding),
+            std::get<1>(hiding),
+            apart ? apart->data() : nullptr,
+            hidden ? hidden->data() : nullptr};
+}
+
+void compare_directions(In<float, 3> flow, In<float, 3> backward, std::tuple<float, float> hiding,
+                        Maybe<Out<float, 2>> apart, Maybe<Out<std::uint8_t, 2>> hidden) {
+    const ThereAndBack problem = ways_of(flow, backward, hiding, apart, hidden);
+    without_gil([&] { there_and_back(problem); });
+}
+
+void assess_flow(In<float, 3> flow, In<float, 3> backward, std::tuple<float, float> hiding,
+                 In<float, 3> first, In<float, 3> second, In<float, 2> distance, int scale,
+                 std::tuple<float, float, float, float> fit, std::tuple<float, float> bounds,
+                 Out<std::uint8_t, 2> hidden, Out<float, 2> confidence) {
+    Maybe<Out<float, 2>> apart;
+    Maybe<Out<std::uint8_t, 2>> mask = hidden;
+    const ThereAndBack ways = ways_of(flow, backward, hiding, apart, mask);
+    const std::size_t h = flow.shape(0), w = flow.shape(1), channels = first.shape(2);
+    if (channels < 3 || channels > 64) throw nb::value_error("first: 3 to 64 channels");
+    expect_shape(first, "first", {h, w, channels});
+    expect_shape(second, "second", {h, w, channels});
+    expect_shape(confidence, "confidence", {h, w});
+    expect_area(distance.shape(0), distance.shape(1));
+    if (scale < 1) throw nb::value_error("scale: at least 1");
+    const auto [constant, of_apart, of_distance, of_colors] = fit;
+    expect_finite("fit", constant, of_apart, of_distance, of_colors);
+    expect_finite("bounds", std::get<0>(bounds), std::get<1>(bounds));
+    const Assessment problem{ways,
+                             static_cast<int>(channels),
+                             first.data(),
+                             second.data(),
+                             scale,
+                             side(distance.shape(0)),
+                             side(distance.shape(1)),
+                             distance.data(),
+                             constant,
+                             {of_apart, of_distance, of_colors},
+                             std::get<0>(bounds),
+                             std::get<1>(bounds),
+                             confidence.data()};
+    without_gil([&] { assess(problem); });
+}
+
 }  // namespace
 
 void define_refinement(nb::module_& m) {
     m.def("drop_small", drop_small_components, out("mask"), nb::arg("least"));
+    m.def("smooth", smooth_image, nb::arg("image"), nb::arg("weights"), out("smoothed"));
+    m.def("contrasts", image_contrasts, nb::arg("image"), out("right"), out("down"));
+    m.def("choose_seeds", seeds, nb::arg("flow"), nb::arg("trusted"), nb::arg("cell"), out("pixel"),
+          out("place"), out("match"), out("trust"));
     m.def("interpolate", interpolate_matches, nb::arg("right"), nb::arg("down"), nb::arg("pixel"),
           nb::arg("place"), nb::arg("match"), nb::arg("trust"), nb::arg("how"), out("flow"),
           out("distance"), out("models").none() = nb::none());
     m.def("find_planes", planes, nb::arg("place"), nb::arg("match"), nb::arg("models"),
           nb::arg("how"), out("planes"), out("plane"));
+    m.def("plane_motions", motions, nb::arg("planes"), out("motion"));
     m.def("geodesic_distances", distances, nb::arg("right"), nb::arg("down"), nb::arg("source"),
           nb::arg("rounds"), out("distance"));
     m.def("score_candidates", score, nb::arg("bits"), nb::arg("motion"), nb::arg("matched"),
@@ -262,6 +386,11 @@ void define_refinement(nb::module_& m) {
           out("score").none());
     m.def("choose_candidates", choose, nb::arg("pixel"), nb::arg("unary"), nb::arg("motion"),
           nb::arg("right"), nb::arg("down"), nb::arg("how"), out("label"));
+    m.def("there_and_back", compare_directions, nb::arg("flow"), nb::arg("backward"),
+          nb::arg("hiding"), out("apart").none(), out("hidden").none());
+    m.def("assess", assess_flow, nb::arg("flow"), nb::arg("backward"), nb::arg("hiding"),
+          nb::arg("first"), nb::arg("second"), nb::arg("distance"), nb::arg("scale"),
+          nb::arg("fit"), nb::arg("bounds"), out("hidden"), out("confidence"));
     m.def("variational", variational, nb::arg("f0"), nb::arg("f1"), nb::arg("first_group"),
           nb::arg("strength"), nb::arg("weight"), nb::arg("right"), nb::arg("down"),
           nb::arg("terms"), nb::arg("schedule"), out("flow"));

@@ -17,4 +17,15 @@ struct CandidateProblem {
 
 void choose_candidates(const CandidateProblem&);
 
+// The state of belief propagation, pixels x stride: candidates are padded to whole vectors.
+struct Beliefs {
+    int h, w, labels, stride;
+    float cap;
+    const int* number;          // of each open pixel, -1 for others
+    const float *right, *down;  // weights of the edges
+    const float *u, *v;         // flows of the candidates
+    float* belief;              // what a candidate costs, with all that the neighbors say
+    float* message[4];          // from the left, from the right, from above, from below
+};
+
 }  // namespace hamflow

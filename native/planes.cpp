@@ -10,24 +10,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "completion_kernels.hpp"
 #include "threads.hpp"
 
 namespace hamflow {
 namespace {
 
-constexpr double sizes[] = {20, 50, 120};  // half the side of a window, in pixels
+constexpr float sizes[] = {20, 50, 120};  // half the side of a window, in pixels
 constexpr std::size_t window_sample = 200, plane_sample = 2000, window_least = 12;
 constexpr int growths = 3;
 
 struct Homography {
     double m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-
-    // Near the horizon, and beyond it, motion is bounded.
-    void at(double x, double y, double& u, double& v) const {
-        const double d = std::max(m[6] * x + m[7] * y + m[8], 0.1);
-        u = (m[0] * x + m[1] * y + m[2]) / d - x;
-        v = (m[3] * x + m[4] * y + m[5]) / d - y;
-    }
 };
 
 // The same numbers on every machine and for any number of threads.
@@ -63,6 +57,14 @@ bool solve_cholesky(double a[8][8], double b[8]) {
     return true;
 }
 
+// For single precision.
+struct Single {
+    explicit Single(const double* h) {
+        for (int k = 0; k < 9; ++k) m[k] = static_cast<float>(h[k]);
+    }
+    float m[9];
+};
+
 class PlaneFinder {
    public:
     explicit PlaneFinder(const PlaneSearch& p) : p_(p), free_(static_cast<std::size_t>(p.seeds)) {
@@ -73,12 +75,18 @@ class PlaneFinder {
     int find() {
         int found = 0;
         for (int k = 0; k < p_.count && free_.size() >= static_cast<std::size_t>(p_.least); ++k) {
+            arrange();
             Homography h;
-            if (best_start(k, h) < p_.least) break;
-            for (int g = 0; g < growths; ++g) fit(agreeing(h, 1.5 * p_.tolerance, plane_sample), 3, h);
-            const std::vector<int> own = agreeing(h, p_.tolerance, free_.size());
+            if (best_start(k, h) < static_cast<float>(p_.least)) break;
+            std::vector<int> own(free_.size());
+            for (int g = 0; g < growths; ++g) {
+                own.resize(members(h, 1.5f * p_.tolerance, own));
+                fit(own.data(), sample(own.data(), own.size(), plane_sample), 3, h);
+                own.resize(free_.size());
+            }
+            own.resize(members(h, p_.tolerance, own));
             const bool enough = own.size() >= static_cast<std::size_t>(p_.least);
-            for (int s : own) p_.plane[s] = enough ? found : taken;
+            for (int s : own) p_.plane[free_[s]] = enough ? found : taken;
             if (enough) std::copy_n(h.m, 9, p_.planes + 9 * found++);
             free_.erase(std::remove_if(free_.begin(), free_.end(),
                                        [&](int s) { return p_.plane[s] != -1; }),
@@ -91,21 +99,37 @@ class PlaneFinder {
    private:
     static constexpr int taken = -2;
 
-    double x(int s) const { return p_.place[2 * s]; }
-    double y(int s) const { return p_.place[2 * s + 1]; }
-    double u(int s) const { return p_.match[2 * s]; }
-    double v(int s) const { return p_.match[2 * s + 1]; }
+    // The matches left side by side.
+    void arrange() {
+        const std::size_t padded = (free_.size() + 15) / 16 * 16;
+        x_.assign(padded, 1e9f), y_.assign(padded, 1e9f), u_.assign(padded, 1e9f);
+        v_.assign(padded, 1e9f);
+        for (std::size_t k = 0; k < free_.size(); ++k) {
+            const std::size_t s = static_cast<std::size_t>(free_[k]);
+            x_[k] = p_.place[2 * s], y_[k] = p_.place[2 * s + 1];
+            u_[k] = p_.match[2 * s], v_[k] = p_.match[2 * s + 1];
+        }
+        matches_ = {static_cast<int>(padded), x_.data(), y_.data(), u_.data(), v_.data()};
+    }
 
     // The start that most agree with, and how many, each counted by how well.
-    double best_start(int k, Homography& best) const {
+    float best_start(int k, Homography& best) const {
         std::vector<Homography> starts(static_cast<std::size_t>(p_.tries));
-        std::vector<double> scores(starts.size(), -1.0);
-        parallel_for(p_.tries, [&](int t) {
-            const std::uint64_t n = static_cast<std::uint64_t>(k) * p_.tries + t;
-            const int center = free_[random_of(n) % free_.size()];
-            const std::vector<int> window = around(center, sizes[t % 3]);
-            if (window.size() >= window_least && fit(window, 4, starts[t]))
-                scores[t] = score(starts[t]);
+        std::vector<float> scores(starts.size(), -1.0f);
+        constexpr int at_once = 8;
+        parallel_for((p_.tries + at_once - 1) / at_once, [&](int first) {
+            std::vector<int> window(free_.size());
+            for (int t = first * at_once; t < std::min(p_.tries, (first + 1) * at_once); ++t) {
+                const std::uint64_t n = static_cast<std::uint64_t>(k) * p_.tries + t;
+                const std::size_t center = random_of(n) % free_.size();
+                const float size = sizes[t % 3];
+                const std::size_t count = static_cast<std::size_t>(kernels_.plane_window(
+                    matches_, x_[center], y_[center], size,
+                    p_.models + 6 * static_cast<std::size_t>(free_[center]),
+                    2 * p_.tolerance + 0.02f * size, window.data()));
+                if (fit(window.data(), sample(window.data(), count, window_sample), 4, starts[t]))
+                    scores[t] = kernels_.plane_score(matches_, Single(starts[t].m).m, p_.tolerance);
+            }
         });
         const auto most = std::max_element(scores.begin(), scores.end());
         if (most == scores.end()) return -1;
@@ -113,61 +137,54 @@ class PlaneFinder {
         return *most;
     }
 
-    std::vector<int> around(int center, double size) const {
-        std::vector<int> window;
-        const float* m = p_.models + 6 * static_cast<std::size_t>(center);
-        const double apart = 2 * p_.tolerance + 0.02 * size;
-        for (int s : free_) {
-            if (std::abs(x(s) - x(center)) >= size || std::abs(y(s) - y(center)) >= size) continue;
-            const double du = m[0] + m[1] * x(s) + m[2] * y(s) - u(s);
-            const double dv = m[3] + m[4] * x(s) + m[5] * y(s) - v(s);
-            if (du * du + dv * dv < apart * apart) window.push_back(s);
-        }
-        return sampled(window, window_sample);
+    // Keeps some of many numbers; returns how many.
+    static std::size_t sample(int* numbers, std::size_t count, std::size_t most) {
+        if (count <= most) return count;
+        for (std::size_t k = 0; k < most; ++k) numbers[k] = numbers[k * count / most];
+        return most;
     }
 
-    static std::vector<int> sampled(const std::vector<int>& all, std::size_t most) {
-        if (all.size() <= most) return all;
-        std::vector<int> some(most);
-        for (std::size_t k = 0; k < most; ++k) some[k] = all[k * all.size() / most];
-        return some;
+    std::size_t members(const Homography& h, float tolerance, std::vector<int>& own) const {
+        return static_cast<std::size_t>(
+            kernels_.plane_members(matches_, Single(h.m).m, tolerance, own.data()));
     }
 
-    double squared_residual(const Homography& h, int s) const {
-        double hu, hv;
-        h.at(x(s), y(s), hu, hv);
-        return (hu - u(s)) * (hu - u(s)) + (hv - v(s)) * (hv - v(s));
-    }
-
-    double score(const Homography& h) const {
-        const double t2 = static_cast<double>(p_.tolerance) * p_.tolerance;
-        double sum = 0;
-        for (int s : free_) sum += std::max(0.0, 1 - squared_residual(h, s) / t2);
-        return sum;
-    }
-
-    std::vector<int> agreeing(const Homography& h, double tolerance, std::size_t most) const {
-        std::vector<int> own;
-        for (int s : free_)
-            if (squared_residual(h, s) < tolerance * tolerance) own.push_back(s);
-        return sampled(own, most);
-    }
-
-    // Reweighted least squares (Geman-McClure) in coordinates of unit spread around the middle.
-    bool fit(const std::vector<int>& points, int iterations, Homography& h) const {
-        if (points.size() < window_least) return false;
-        const double n = static_cast<double>(points.size());
+    // Reweighted least squares in coordinates of unit spread around the middle.
+    bool fit(const int* numbers, std::size_t count, int iterations, Homography& h) const {
+        if (count < window_least) return false;
+        const double n = static_cast<double>(count);
         double mx = 0, my = 0, xx = 0, yy = 0;
-        for (int s : points) mx += x(s) / n, my += y(s) / n;
-        for (int s : points) {
-            xx += (x(s) - mx) * (x(s) - mx) / n;
-            yy += (y(s) - my) * (y(s) - my) / n;
+        for (std::size_t k = 0; k < count; ++k) mx += x_[numbers[k]], my += y_[numbers[k]];
+        mx /= n, my /= n;
+        for (std::size_t k = 0; k < count; ++k) {
+            const double x = x_[numbers[k]] - mx, y = y_[numbers[k]] - my;
+            xx += x * x, yy += y * y;
         }
-        const double size = std::max(std::sqrt(std::max(xx, yy)), 1e-3);
+        const double size = std::max(std::sqrt(std::max(xx, yy) / n), 1e-3);
+        const std::size_t padded = (count + 7) / 8 * 8;
+        std::vector<double> fields(5 * padded, 0.0);
+        double *x = fields.data(), *y = x + padded, *u = y + padded, *v = u + padded,
+               *use = v + padded;
+        for (std::size_t k = 0; k < count; ++k) {
+            const int s = numbers[k];
+            x[k] = (x_[s] - mx) / size, y[k] = (y_[s] - my) / size;
+            u[k] = (x_[s] + static_cast<double>(u_[s]) - mx) / size;
+            v[k] = (y_[s] + static_cast<double>(v_[s]) - my) / size;
+            use[k] = 1;
+        }
+        const PlanePoints points{static_cast<int>(padded), size / p_.tolerance, x, y, u, v, use};
         double g[8] = {1, 0, 0, 0, 1, 0, 0, 0};
-        std::vector<double> weight(points.size(), 1.0);
-        for (int iteration = 0; iteration < iterations; ++iteration)
-            if (!refit(points, mx, my, size, weight, g)) return false;
+        for (int iteration = 0; iteration < iterations; ++iteration) {
+            PlaneEquations e;
+            kernels_.plane_equations(points, g, iteration > 0, e);
+            double trace = 0;
+            for (int i = 0; i < 8; ++i) trace += e.a[i][i];
+            for (int i = 0; i < 8; ++i) e.a[i][i] += 1e-9 * trace;
+            // A little in favor of affine motion: small windows say nothing about perspective.
+            for (int i = 6; i < 8; ++i) e.a[i][i] += e.total / (size * size);
+            if (!solve_cholesky(e.a, e.b)) return false;
+            std::copy_n(e.b, 8, g);
+        }
         // Back to pixels.
         const double p = 1 / size, a = -mx / size, b = -my / size;
         const double r[9] = {g[0] * p, g[1] * p, g[0] * a + g[1] * b + g[2],
@@ -181,54 +198,24 @@ class PlaneFinder {
         return true;
     }
 
-    bool refit(const std::vector<int>& points, double mx, double my, double size,
-               std::vector<double>& weight, double g[8]) const {
-        double a[8][8] = {}, b[8] = {}, total = 0;
-        const auto add = [&](const double* row, double value, double w) {
-            for (int i = 0; i < 8; ++i) {
-                if (row[i] == 0) continue;
-                for (int j = 0; j <= i; ++j) a[i][j] += w * row[i] * row[j];
-                b[i] += w * row[i] * value;
-            }
-        };
-        for (std::size_t k = 0; k < points.size(); ++k) {
-            const int s = points[k];
-            const double X = (x(s) - mx) / size, Y = (y(s) - my) / size;
-            const double U = (x(s) + u(s) - mx) / size, V = (y(s) + v(s) - my) / size;
-            // The equations are multiplied by the denominator; the one before takes it back.
-            const double d = std::max(std::abs(1 + g[6] * X + g[7] * Y), 0.1);
-            const double first[8] = {X, Y, 1, 0, 0, 0, -U * X, -U * Y};
-            const double second[8] = {0, 0, 0, X, Y, 1, -V * X, -V * Y};
-            add(first, U, weight[k] / (d * d));
-            add(second, V, weight[k] / (d * d));
-            total += weight[k];
-        }
-        double trace = 0;
-        for (int i = 0; i < 8; ++i) trace += a[i][i];
-        for (int i = 0; i < 8; ++i) a[i][i] += 1e-9 * trace;
-        // A little in favor of affine motion: small windows say nothing about perspective.
-        a[6][6] += total / (size * size), a[7][7] += total / (size * size);
-        if (!solve_cholesky(a, b)) return false;
-        std::copy_n(b, 8, g);
-        const double t2 = static_cast<double>(p_.tolerance) * p_.tolerance;
-        for (std::size_t k = 0; k < points.size(); ++k) {
-            const int s = points[k];
-            const double X = (x(s) - mx) / size, Y = (y(s) - my) / size;
-            const double d = 1 + g[6] * X + g[7] * Y;
-            const double du = (g[0] * X + g[1] * Y + g[2]) / d * size + mx - x(s) - u(s);
-            const double dv = (g[3] * X + g[4] * Y + g[5]) / d * size + my - y(s) - v(s);
-            const double ratio = 1 + (du * du + dv * dv) / t2;
-            weight[k] = ratio > 0 && ratio < 1e100 ? 1 / (ratio * ratio) : 0;
-        }
-        return true;
-    }
-
     const PlaneSearch& p_;
-    std::vector<int> free_;  // matches without a plane
+    const CompletionKernels& kernels_ = completion_kernels();
+    std::vector<int> free_;  // matches without a plane, from here on known by their number in it
+    std::vector<float> x_, y_, u_, v_;
+    PlaneMatches matches_{};
 };
 
 }  // namespace
 
 int find_planes(const PlaneSearch& search) { return PlaneFinder(search).find(); }
+
+void plane_motions(const double* planes, int count, int h, int w, float* motion) {
+    const auto kernel = completion_kernels().plane_motion;
+    parallel_for(h, [&](int y) {
+        for (int k = 0; k < count; ++k)
+            kernel(Single(planes + 9 * k).m, y, w,
+                   motion + 2 * (static_cast<std::size_t>(k) * h + y) * w);
+    });
+}
 
 }  // namespace hamflow

@@ -1,7 +1,10 @@
 // How well candidate motions suit a pixel: see the .cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "simd/common.hpp"
 
 namespace hamflow {
 
@@ -30,5 +33,31 @@ struct Scoring {
 };
 
 void score_candidates(const Scoring&);
+
+// Sides of the squares of neighbors that are counted.
+constexpr int near_radius = 2, support_radius = 8, wide_radius = 32;
+constexpr float area_of(int radius) {
+    return static_cast<float>((2 * radius + 1) * (2 * radius + 1));
+}
+constexpr float near_area = area_of(near_radius), support_area = area_of(support_radius),
+                wide_area = area_of(wide_radius);
+
+// How the work of a scoring is arranged: the pixels that are asked for in the order of rows.
+struct ScoringPlan {
+    int h, w;
+    const int* row;              // h + 1: where the pixels of each row begin
+    const int* column;           // of each pixel
+    const int* number;           // of each pixel: which one it is of those of the scoring
+    const int* pixels;           // of the scoring
+    const int* run_row;          // h + 1: where the runs of each row begin
+    const int* runs;             // begin and end of each run of pixels near to those asked for
+    std::size_t stride;          // pixels, rounded up to a whole number of vectors
+    const std::uint32_t* kept;   // stride: matches around that are trusted; see scoring.inl
+    const std::uint32_t *targets, *support;  // labels x stride
+    int units;                   // of each inner layer, a multiple of four
+    const float* network;        // as that of the scoring, without bounds
+
+    HAMFLOW_INLINE int pixel(int k) const { return pixels[number[k]]; }
+};
 
 }  // namespace hamflow

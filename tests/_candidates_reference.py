@@ -173,6 +173,15 @@ def judged(network: Array, features: Array) -> Array:
     return values @ rest
 
 
+def plane_motion(homography: Array, shape: tuple[int, int]) -> Array:
+    """Return the flow of a homography; bounded where it comes near to the horizon."""
+    y, x = np.ogrid[: shape[0], : shape[1]]
+    row = homography[:, 0, None, None] * x + homography[:, 1, None, None] * y
+    u, v, depth = row + homography[:, 2, None, None]
+    depth = depth.clip(0.1)
+    return np.stack([u / depth - x, v / depth - y], axis=2).astype(F)
+
+
 @dataclass
 class Choice:
     """The arguments of one choice."""

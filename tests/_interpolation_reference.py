@@ -81,7 +81,7 @@ def random_problem(rng: np.random.Generator, **how: Any) -> Problem:
     match[x > width / 2] += 4
     match[rng.random(count) < 0.15] += rng.normal(size=2) * 10
     how = {
-        "neighbors": int(rng.integers(1, 15)),
+        "neighbors": int(rng.integers(1, 25)),
         "reach": float(rng.choice([0.5, 2.0, 10.0])),
         "rounds": int(rng.integers(0, 4)),
     } | how
@@ -161,18 +161,34 @@ class Model:
 
 
 class Reference:
-    """The models of all seeds."""
+    """The models of all groups of seeds, by the numbers of their leaders."""
 
     def __init__(self, p: Problem) -> None:
         self.p = p
         self.place, self.match = p.place.astype(float), p.match.astype(float)
         self.found = shortest(links_of(p), p.pixel.tolist())
         self.links = seed_links(p, self.found)
-        self.near = [self.nearest(seed) for seed in range(len(p.pixel))]
-        models = [self.fitted(s, self.start(s)) for s in range(len(p.pixel))]
+        self.leader = self.grouped()
+        leaders = sorted(set(self.leader))
+        self.near = {seed: self.nearest(seed) for seed in leaders}
+        models = {s: self.fitted(s, self.start(s)) for s in leaders}
         for _ in range(p.rounds):
-            models = [self.improved(s, models) for s in range(len(p.pixel))]
+            models = {s: self.improved(s, models) for s in leaders}
         self.models = models
+
+    def grouped(self) -> list[int]:
+        """Return the leader of each seed: what is near to a leader and moves alike follows it."""
+        leader = [-1] * len(self.p.pixel)
+        most = 0 if self.p.neighbors < 16 else 0.25 * self.p.reach
+        for s in range(len(leader)):
+            if leader[s] < 0:
+                leader[s] = s
+                near = [a + b - s for a, b, length in self.links if s in (a, b) and length <= most]
+                for other in near:
+                    alike = (abs(self.match[other] - self.match[s]) <= self.p.tolerance).all()
+                    if leader[other] < 0 and alike:
+                        leader[other] = s
+        return leader
 
     def nearest(self, seed: int) -> tuple[Array, Array]:
         """Return the seeds that count, nearest first, and how much."""
@@ -211,8 +227,9 @@ class Reference:
             model = Model(center, np.column_stack([mean, slopes]))
         return model
 
-    def improved(self, seed: int, models: list[Model]) -> Model:
-        around = sorted({a + b - seed for a, b, _ in self.links if seed in (a, b)})
+    def improved(self, seed: int, models: dict[int, Model]) -> Model:
+        pairs = [(self.leader[a], self.leader[b]) for a, b, _ in self.links]
+        around = sorted({sum(pair) - seed for pair in pairs if seed in pair} - {seed})
         best = min([seed, *around], key=lambda s: self.cost(seed, models[s]))
         if best == seed:
             return models[seed]
@@ -224,7 +241,7 @@ class Reference:
         flow, distance = np.zeros((height, width, 2)), np.zeros((height, width), F)
         for y, x in np.ndindex(height, width):
             distance[y, x], owner = self.found[y * width + x]
-            flow[y, x] = self.models[owner].at(np.array([x, y]))
+            flow[y, x] = self.models[self.leader[owner]].at(np.array([x, y]))
         return flow, distance
 
 

@@ -244,7 +244,20 @@ def later_arguments(function: str) -> Arguments:
     flow = zeros(H, W, 2)
     seeds = {"place": zeros(1, 2), "match": zeros(1, 2)}
     masked = flow, zeros(H, W, dtype=np.uint8)
+    ways = {"flow": flow, "backward": zeros(H, W, 2), "hiding": (0.01, 0.5)}
     every: dict[str, Arguments] = {
+        "smooth": {"image": zeros(H, W, 3), "weights": zeros(3), "smoothed": zeros(H, W, 3)},
+        "contrasts": {"image": zeros(H, W, 3)} | steps,
+        "choose_seeds": {"flow": flow, "trusted": masked[1], "cell": H + W}
+        | pixel
+        | seeds
+        | {"trust": zeros(1)},
+        "plane_motions": {"planes": np.zeros((1, 9)), "motion": zeros(1, H, W, 2)},
+        "there_and_back": ways | {"apart": zeros(H, W), "hidden": masked[1]},
+        "assess": ways
+        | {"first": zeros(H, W, 3), "second": zeros(H, W, 3), "distance": zeros(1, 1), "scale": 9}
+        | {"fit": (1.0, 1.0, 1.0, 1.0), "bounds": (1.0, 1.0)}
+        | {"hidden": masked[1], "confidence": zeros(H, W)},
         "interpolate": steps
         | pixel
         | seeds
@@ -284,6 +297,12 @@ def call_later(function: str, **changed: Any) -> None:
 # Without an element: no memory is needed to say that an image has so many pixels.
 HUGE = 2**15, 2**15 + 1
 TOO_LARGE = {
+    "smooth": {"image": np.zeros((*HUGE, 0), np.float32)},
+    "contrasts": {"image": np.zeros((*HUGE, 0), np.float32)},
+    "choose_seeds": {"flow": np.zeros((*HUGE, 0), np.float32)},
+    "plane_motions": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
+    "there_and_back": {"flow": np.zeros((*HUGE, 0), np.float32)},
+    "assess": {"flow": np.zeros((*HUGE, 0), np.float32)},
     "interpolate": {"flow": np.zeros((*HUGE, 0), np.float32)},
     "find_planes": {"place": np.zeros((2**30 + 1, 0), np.float32)},
     "geodesic_distances": {"source": np.zeros((0, *HUGE), np.uint8)},

@@ -19,7 +19,7 @@ from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
-from hamflow.refinement import check, confidence, evidence, occluded
+from hamflow.refinement import assess, check
 from hamflow.result import FlowResult
 from hamflow.window import Window, WindowLike
 
@@ -183,9 +183,8 @@ class Estimator:
         hidden = certain = None
         if len(flows) == 2:
             with clock.stage("assessment", 0.95):
-                hidden = occluded(*flows)
                 distance = matches.directions[0].distance
-                certain = confidence(*evidence(frames, flows, distance, matches.scale))
+                hidden, certain = assess(frames, flows, distance, matches.scale)
 
         certificate = matches.directions[0].certificate
         result = FlowResult(

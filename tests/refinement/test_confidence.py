@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given
 from numpy.typing import NDArray
 
-from hamflow.refinement import confidence
+from _problems import same_bytes, with_threads
+from hamflow import _native
+from hamflow.descriptors import load_model
+from hamflow.pipeline.frame import Frame
+from hamflow.refinement import assess, confidence, evidence, occluded
 
 AMOUNTS = st.floats(0, 2.0**66, width=32)
 
@@ -59,3 +63,30 @@ def test_ends() -> None:
     assert of(np.inf, 3, 0.5) < 0.2
     # Outside of the image there is still a difference between near to a match and far from it.
     assert 0 < of(np.inf, 1, 0.1) < of(np.inf, 0, 0.1)
+
+
+@pytest.mark.parametrize(("shape", "scale"), [((1, 1), 1), ((13, 37), 2), ((30, 18), 4)])
+def test_one_pass_says_the_same(shape: tuple[int, int], scale: int) -> None:
+    rng = np.random.default_rng(0)
+    descriptor = load_model("pairs")
+    frames = tuple(Frame(rng.random((*shape, 3), np.float32), descriptor) for _ in range(2))
+    # Steps that lead outside, to pixels and between them.
+    flow = rng.normal(size=(2, *shape, 2)).astype(np.float32) * 4
+    flow[rng.random(flow.shape) < 0.3] = 1
+    flow[1, : shape[0] // 2] = -flow[0, : shape[0] // 2]
+    flow[0, 0, 0] = 1e9
+    small = [-(-side // scale) for side in shape]
+    distance = rng.exponential(size=small).astype(np.float32)
+
+    def run() -> tuple[Any, Any]:
+        return assess((frames[0], frames[1]), list(flow), distance, scale)
+
+    hidden, certain = with_threads(1, run)
+    expected = confidence(*evidence((frames[0], frames[1]), list(flow), distance, scale))
+    assert (hidden == occluded(*flow)).all()
+    assert np.allclose(certain, expected, rtol=1e-5, atol=1e-6)
+    for level in _native.levels():
+        assert _native.force_level(level)
+        for other, one in zip(with_threads(2, run), (hidden, certain), strict=True):
+            assert same_bytes(other, one), level
+    _native.force_level(None)

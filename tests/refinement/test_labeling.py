@@ -16,6 +16,7 @@ from _candidates_reference import (
     F,
     described,
     judged,
+    plane_motion,
     random_choice,
     random_scoring,
 )
@@ -24,7 +25,7 @@ from _problems import same_bytes, with_threads
 from hamflow import InputError, _native
 from hamflow.refinement import AffineCompletion, LabelingCompletion, complete
 from hamflow.refinement.completion import interpolated
-from hamflow.refinement.labeling import gather_candidates, plane_motion
+from hamflow.refinement.labeling import gather_candidates
 from hamflow.stages import MatchEvidence
 
 H = np.array([[1.02, 0.03, 4.0], [-0.02, 0.97, -3.0], [4e-4, 6e-4, 1.0]])
@@ -101,6 +102,16 @@ def found_planes(place: Array, flow: Array, tolerance: float = 1.0) -> tuple[Arr
         place, flow, affine_models(place, flow), (60, 40, tolerance), planes, plane
     )
     return planes[:count].reshape(-1, 3, 3), plane
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (40, 17), (3, 50)])
+def test_motions_of_planes(shape: tuple[int, int]) -> None:
+    horizon = H.copy()
+    horizon[2] = 0.02, -0.03, 0.4
+    motion = np.full((2, *shape, 2), np.nan, F)
+    _native.plane_motions(np.stack([H, horizon]).reshape(2, 9), motion)
+    for found, homography in zip(motion, (H, horizon), strict=True):
+        assert np.allclose(found, plane_motion(homography, shape), rtol=1e-5, atol=1e-4)
 
 
 def test_planes_are_found_among_outliers() -> None:

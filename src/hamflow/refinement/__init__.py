@@ -2,14 +2,14 @@
 
 The stages behind the search, in the order of the data: the forward-backward `check`,
 the completion of what failed it (`LabelingCompletion`), the subpixel refinement
-(`GuardedRefinement`), and the assessment of the result (`occluded`, `confidence`).
+(`GuardedRefinement`), and the assessment of the result (`assess`: `occluded` and `confidence`).
 """
 
 from __future__ import annotations
 
 from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
-from hamflow.refinement.confidence import confidence, evidence
+from hamflow.refinement.confidence import assess, confidence, evidence
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
 from hamflow.refinement.guarded import GuardedRefinement
 from hamflow.refinement.labeling import LabelingCompletion, label_motions
@@ -24,6 +24,7 @@ __all__ = [
     "NoCompletion",
     "Upsampling",
     "VariationalRefinement",
+    "assess",
     "check",
     "choose",
     "coarse_to_fine",

@@ -13,7 +13,7 @@ from hamflow import _native
 from hamflow._check import check_range
 from hamflow._types import Field, Flow, Image, Mask
 from hamflow.errors import InputError
-from hamflow.refinement._filters import contrasts, gaussian
+from hamflow.refinement._edges import image_edges
 from hamflow.stages import MatchEvidence
 
 
@@ -154,7 +154,7 @@ def interpolated(image: Image, flow: Flow, trusted: Mask, config: AffineCompleti
     kept = _trusted(trusted & known, known, config.smallest)
     seeds = _seeds(flow, kept, config.cell)
     # Sums over channels, as if there were always three of them.
-    right, down = (np.float32(config.step) + 3 * c for c in contrasts(gaussian(image, config.blur)))
+    right, down = (np.float32(config.step) + 3 * c for c in image_edges(image, config.blur))
     filled = np.empty((height, width, 2), np.float32)
     distance = np.empty((height, width), np.float32)
     models = np.empty((len(seeds.pixel), 6), np.float32)
@@ -185,44 +185,17 @@ def _trusted(mask: Mask, known: Mask, smallest: int) -> Mask:
 def _seeds(flow: Flow, trusted: Mask, cell: int) -> Seeds:
     """Take from each cell the trusted pixel next to its center, averaged with those like it."""
     height, width = trusted.shape
-    y, x = _central(trusted, cell)
-    own = flow[y, x]
-    radius = cell // 2 + 1 if cell > 1 else 0
-    sums = np.zeros((len(y), 4), np.float32)
-    count = np.zeros(len(y), np.float32)
-    for dy in range(-radius, radius + 1):
-        for dx in range(-radius, radius + 1):
-            yy, xx = y + dy, x + dx
-            inside = (yy >= 0) & (yy < height) & (xx >= 0) & (xx < width)
-            yy, xx = yy.clip(0, height - 1), xx.clip(0, width - 1)
-            there = flow[yy, xx]
-            alike = inside & trusted[yy, xx] & (np.abs(there - own) <= 1.01).all(axis=1)
-            sums[:, :2] += np.where(alike[:, None], there, 0)
-            # Relative to the seed: sums of large coordinates would lose digits.
-            sums[:, 2:] += np.where(alike[:, None], np.array([dx, dy], np.float32), 0)
-            count += alike
-    sums /= count[:, None]
-    place = sums[:, 2:] + np.stack([x, y], axis=1)
-    return Seeds(
-        (y * width + x).astype(np.int32),
-        np.ascontiguousarray(place, np.float32),
-        np.ascontiguousarray(sums[:, :2]),
-        count / np.float32((2 * radius + 1) ** 2),
+    cells = -(-height // cell) * -(-width // cell)
+    pixel = np.empty(cells, np.int32)
+    place, match = np.empty((2, cells, 2), np.float32)
+    trust = np.empty(cells, np.float32)
+    count = _native.choose_seeds(
+        np.ascontiguousarray(flow, np.float32),
+        trusted.astype(np.uint8),
+        cell,
+        pixel,
+        place,
+        match,
+        trust,
     )
-
-
-def _central(trusted: Mask, cell: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    height, width = trusted.shape
-    rows, columns = -(-height // cell), -(-width // cell)
-    padded = np.zeros((rows * cell, columns * cell), np.bool_)
-    padded[:height, :width] = trusted
-    cells = (
-        padded.reshape(rows, cell, columns, cell).transpose(0, 2, 1, 3).reshape(rows, columns, -1)
-    )
-    k = np.arange(cell * cell)
-    center = (cell - 1) / 2
-    off_center = (k // cell - center) ** 2 + (k % cell - center) ** 2
-    best = np.where(cells, off_center, np.inf).argmin(axis=2)
-    row, column = np.nonzero(cells.any(axis=2))
-    within = best[row, column]
-    return row * cell + within // cell, column * cell + within % cell
+    return Seeds(pixel[:count], place[:count], match[:count], trust[:count])

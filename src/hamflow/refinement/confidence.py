@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
 from hamflow._scale import upsample_linear
-from hamflow._types import Field, Flow, FrameLike
+from hamflow._types import Field, Flow, FrameLike, Mask
 from hamflow.flow import warp
-from hamflow.refinement.consistency import disagreement
+from hamflow.refinement.consistency import HIDING, disagreement
 from hamflow.refinement.variational import features_of
 
 NAMES = ("disagreement", "distance", "residual")
@@ -22,6 +24,29 @@ _CONSTANT = 0.404
 _WEIGHTS = {"disagreement": 0.549, "distance": 0.105, "residual": 0.085}
 _MOST = 100.0  # pixels: larger disagreements all count as this one
 _BLUR = 0.6  # of the compared colors, in pixels
+
+
+def assess(
+    frames: tuple[FrameLike, FrameLike], flows: Sequence[Flow], distance: Field, scale: int
+) -> tuple[Mask, Field]:
+    """Return what `occluded` and `confidence` say of a flow, in one pass.
+
+    Parameters are those of `evidence`.
+    """
+    shape = flows[0].shape[:2]
+    hidden, certain = np.empty(shape, np.uint8), np.empty(shape, np.float32)
+    _native.assess(
+        *flows,
+        HIDING,
+        *(features_of(frame, 1, _BLUR) for frame in frames),
+        distance,
+        scale,
+        (_CONSTANT, *(_WEIGHTS[name] for name in NAMES)),
+        (_MOST, _FLOOR),
+        hidden,
+        certain,
+    )
+    return hidden.view(np.bool_), certain
 
 
 def confidence(apart: Field, distance: Field, residual: Field) -> Field:

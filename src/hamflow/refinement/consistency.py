@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
 from hamflow._check import as_flow
-from hamflow._types import AnyFlow, Field, Mask
+from hamflow._types import AnyFlow, Field, Flow, Mask
 from hamflow.errors import InputError
-from hamflow.flow import warp
 
 # Sundaram, Brox, Keutzer: Dense point trajectories by GPU-accelerated large displacement optical
-# flow. ECCV 2010.
-_RELATIVE = 0.01
-_ABSOLUTE = 0.5
+# flow. ECCV 2010. Relative and absolute part of the largest squared disagreement.
+HIDING = (0.01, 0.5)
 
 
 def disagreement(flow: AnyFlow, backward: AnyFlow) -> Field:
@@ -30,7 +30,10 @@ def disagreement(flow: AnyFlow, backward: AnyFlow) -> Field:
     (H, W) array of float32
         In pixels; infinite where the flow leaves the image by more than half a pixel.
     """
-    return _distance(*_there_and_back(flow, backward))
+    there, back = _both(flow, backward)
+    apart = np.empty(there.shape[:2], np.float32)
+    _native.there_and_back(there, back, HIDING, apart, None)
+    return apart
 
 
 def consistent(flow: AnyFlow, backward: AnyFlow, tolerance: float = 1.0) -> Mask:
@@ -71,34 +74,17 @@ def occluded(flow: AnyFlow, backward: AnyFlow) -> Mask:
     -------
     (H, W) array of bool
     """
-    there, returned, inside = _there_and_back(flow, backward)
-    distance = _distance(there, returned, inside)
-    lengths = np.square(there).sum(axis=2) + np.square(returned).sum(axis=2)
-    # Unknown flow compares with nothing.
-    visible: Mask = np.square(distance) <= _RELATIVE * lengths + _ABSOLUTE
-    return ~(visible & inside)
+    there, back = _both(flow, backward)
+    hidden = np.empty(there.shape[:2], np.uint8)
+    _native.there_and_back(there, back, HIDING, None, hidden)
+    return hidden.view(np.bool_)
 
 
-def _there_and_back(flow: AnyFlow, backward: AnyFlow) -> tuple[AnyFlow, AnyFlow, Mask]:
-    """Return the flow, the backward flow where it leads to, and where that is inside."""
+def _both(flow: AnyFlow, backward: AnyFlow) -> tuple[Flow, Flow]:
+    """Return two flows of one shape as the kernel takes them."""
     there, back = as_flow(flow), as_flow(backward, "backward")
     if there.shape != back.shape:
         raise InputError(
             f"flow and backward must have the same shape, not {there.shape} and {back.shape}."
         )
-    # A pixel reaches half a pixel from its center: the outermost ones at rest must not be outside
-    # for some rounding.
-    target = there.copy()
-    for k, side in enumerate(there.shape[1::-1]):
-        place = np.arange(side, dtype=there.dtype).reshape((-1,) if k == 0 else (-1, 1))
-        inner = target[..., k].clip(-place, side - 1 - place)
-        near = np.abs(target[..., k] - inner) <= 0.5
-        target[..., k][near] = inner[near]
-    return there, *warp(back, target, return_mask=True)
-
-
-def _distance(there: AnyFlow, returned: AnyFlow, inside: Mask) -> Field:
-    apart = there + returned
-    distance: Field = np.hypot(apart[..., 0], apart[..., 1]).astype(np.float32)
-    distance[~inside] = np.inf
-    return distance
+    return np.ascontiguousarray(there, np.float32), np.ascontiguousarray(back, np.float32)

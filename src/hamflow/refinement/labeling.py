@@ -13,14 +13,13 @@ from hamflow._check import check_range
 from hamflow._types import Field, Flow, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._candidate_network import WEIGHTS
-from hamflow.refinement._filters import contrasts, filtered, gaussian
+from hamflow.refinement._edges import image_edges, texture
 from hamflow.refinement.completion import AffineCompletion, Interpolated, interpolated
 from hamflow.stages import MatchEvidence
 
 FEATURES = 20
 """What is known of each candidate; native/scoring.cpp lists it."""
 _ROUNDS_OF_DISTANCES = 3
-_SMOOTHING = (0.2,) * 5
 
 
 @dataclass(frozen=True)
@@ -113,14 +112,17 @@ def label_motions(
     score_candidates(matches, filled, candidates, pixel, score=unary)
     right, down = (
         np.float32(config.smoothness) * np.exp(np.float32(-config.contrast) * c).clip(0.05)
-        for c in contrasts(gaussian(matches.image, config.blur))
+        for c in image_edges(matches.image, config.blur)
     )
     label = np.zeros(filled.kept.shape, np.int32)
     _native.choose_candidates(
         pixel, unary, candidates.motion, right, down, (config.cap, config.sweeps), label
     )
-    chosen = np.take_along_axis(candidates.motion, label[None, ..., None], axis=0)[0]
-    return chosen, filled.distance
+    chosen = filled.flow.reshape(-1, 2)
+    chosen[pixel] = candidates.motion.reshape(len(candidates.motion), -1, 2)[
+        label.reshape(-1)[pixel], pixel
+    ]
+    return filled.flow, filled.distance
 
 
 class Candidates(NamedTuple):
@@ -142,8 +144,7 @@ def gather_candidates(filled: Interpolated, config: LabelingCompletion) -> Candi
     )
     motion = np.empty((count + 1, height, width, 2), np.float32)
     motion[0] = filled.flow
-    for k in range(count):
-        motion[k + 1] = plane_motion(planes[k].reshape(3, 3), (height, width))
+    _native.plane_motions(planes[:count], motion[1:])
     source = np.zeros((count, height * width), np.uint8)
     for k in range(count):
         source[k, filled.seeds.pixel[plane == k]] = 1
@@ -154,15 +155,6 @@ def gather_candidates(filled: Interpolated, config: LabelingCompletion) -> Candi
     )
     shares = [1.0, *((plane == k).mean() for k in range(count))]
     return Candidates(motion, geodesic, np.log(np.array(shares) + 1e-4).astype(np.float32))
-
-
-def plane_motion(homography: NDArray[np.float64], shape: tuple[int, int]) -> Flow:
-    """Return the flow of a homography; bounded where it comes near to the horizon."""
-    y, x = np.ogrid[: shape[0], : shape[1]]
-    row = homography[:, 0, None, None] * x + homography[:, 1, None, None] * y
-    u, v, depth = row + homography[:, 2, None, None]
-    depth = depth.clip(0.1)
-    return np.stack([u / depth - x, v / depth - y], axis=2).astype(np.float32)
 
 
 def score_candidates(
@@ -178,8 +170,6 @@ def score_candidates(
     unmatched = np.zeros_like(filled.flow), np.zeros(filled.kept.shape, np.uint8)
     back = unmatched if matches.back is None else _plain(*matches.back)
     low, high = np.percentile(filled.flow[filled.kept], (1, 99), axis=0)
-    right, down = contrasts(gaussian(matches.image, 1.0))
-    texture = filtered(filtered((right + down)[..., None], _SMOOTHING, 0), _SMOOTHING, 1)[..., 0]
     known = np.isfinite(matches.flow).all(axis=2, keepdims=True)
     _native.score_candidates(
         matches.bits,
@@ -187,7 +177,7 @@ def score_candidates(
         _plain(np.where(known, matches.flow, filled.flow), filled.kept),
         back,
         candidates.geodesic,
-        np.ascontiguousarray(texture),
+        texture(image_edges(matches.image, 1.0)),
         candidates.size,
         (*low, *high),
         pixel,

@@ -1,0 +1,13 @@
+// Included by every completion_<isa>.cpp, within its namespace.
+namespace {
+#include "affine_fits.inl"
+#include "assessment.inl"
+#include "beliefs.inl"
+#include "homographies.inl"
+#include "scoring.inl"
+}  // namespace
+extern const CompletionKernels completion_table;
+const CompletionKernels completion_table = {
+    affine_cost,     affine_fit,   affine_start,  plane_score,        plane_members,    plane_window,
+    plane_equations, plane_motion, count_support, describe_candidate, judge_candidates, sweep_strip,
+    there_and_back,  assess};

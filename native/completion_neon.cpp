@@ -1,0 +1,8 @@
+#include "completion_kernels.hpp"
+#include "simd/floats.hpp"
+
+namespace hamflow {
+namespace neon {
+#include "completion_level.inl"
+}  // namespace neon
+}  // namespace hamflow

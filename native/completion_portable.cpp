@@ -1,0 +1,8 @@
+#include "completion_kernels.hpp"
+#include "simd/floats.hpp"
+
+namespace hamflow {
+namespace portable {
+#include "completion_level.inl"
+}  // namespace portable
+}  // namespace hamflow
