@@ -1,0 +1,77 @@
+// Sums of products for convolution.inl: VNNI multiplies 4 pairs of bytes, or 2 of 16 bits, and adds
+// them to a lane in one instruction.
+#pragma once
+
+#include <immintrin.h>
+
+#include "../convolution.hpp"
+#include "common.hpp"
+
+namespace hamflow {
+namespace avx512 {
+namespace {
+
+// 16 sums stay in registers, with the weights and one activation; with more of them GCC 12 spills.
+constexpr int tile_pixels = 8;
+
+// Of one group of outputs and one word.
+constexpr std::size_t packed_bytes(bool) { return 4 * output_group; }
+
+void pack_weights(const WeightPacking& p) {
+    const int per_word = p.wide ? 2 : 4;
+    std::uint8_t* to = p.packed;
+    for (int group = 0; group < p.outputs; group += output_group)
+        for (int word = 0; word < p.words; ++word)
+            for (int c = 0; c < output_group; ++c)
+                for (int k = 0; k < per_word; ++k) {
+                    const std::size_t row = static_cast<std::size_t>(group + c) * p.words + word;
+                    const std::int16_t weight = p.weights[row * per_word + k];
+                    *to++ = static_cast<std::uint8_t>(weight);
+                    if (p.wide) *to++ = static_cast<std::uint8_t>(weight >> 8);
+                }
+}
+
+template <bool wide>
+HAMFLOW_INLINE __m512i add_products(__m512i sum, __m512i activations, __m512i weights) {
+    return wide ? _mm512_dpwssd_epi32(sum, activations, weights)
+                : _mm512_dpbusd_epi32(sum, activations, weights);
+}
+
+template <bool wide, int pixels>
+HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
+                             const std::int32_t* first, std::int32_t* sums) {
+    __m512i low[pixels], high[pixels];
+    for (int p = 0; p < pixels; ++p) {
+        low[p] = _mm512_loadu_si512(first);
+        high[p] = _mm512_loadu_si512(first + 16);
+    }
+    const std::ptrdiff_t pitch = r.pitch;
+    for (int run = 0; run < r.run_count; ++run) {
+        const std::uint8_t* a = r.runs[run] + x * pitch;
+        for (int word = 0; word < r.run_words; ++word, a += 4, weights += 128) {
+            const __m512i w0 = _mm512_loadu_si512(weights), w1 = _mm512_loadu_si512(weights + 64);
+            for (int p = 0; p < pixels; ++p) {
+                std::int32_t four;
+                std::memcpy(&four, a + p * pitch, 4);
+                const __m512i spread = _mm512_set1_epi32(four);
+                low[p] = add_products<wide>(low[p], spread, w0);
+                high[p] = add_products<wide>(high[p], spread, w1);
+            }
+        }
+    }
+    for (int p = 0; p < pixels; ++p) {
+        _mm512_storeu_si512(sums + p * output_group, low[p]);
+        _mm512_storeu_si512(sums + p * output_group + 16, high[p]);
+    }
+}
+
+HAMFLOW_INLINE std::uint32_t sign_bits(const std::int32_t* sums) {
+    const __m512i zero = _mm512_setzero_si512();
+    const std::uint32_t low = _mm512_cmpgt_epi32_mask(_mm512_loadu_si512(sums), zero);
+    const std::uint32_t high = _mm512_cmpgt_epi32_mask(_mm512_loadu_si512(sums + 16), zero);
+    return low | high << 16;
+}
+
+}  // namespace
+}  // namespace avx512
+}  // namespace hamflow
