@@ -1,27 +1,4 @@
-// Convolutions of one row; each level brings dot_tile, pack_weights and sign_bits.
-
-// Rounds to nearest even; |y| < 2^21. The sum's lowest bits are those of the whole number.
-HAMFLOW_INLINE std::int32_t round_to_int(float y) {
-    const float shifted = y + 12582912.0f;
-    std::int32_t bits;
-    std::memcpy(&bits, &shifted, 4);
-    return bits - 0x4B400000;
-}
-
-// A product of two fractions of 32768, rounded: one instruction where there are vectors.
-HAMFLOW_INLINE std::int16_t fraction_product(std::int16_t a, std::int16_t b) {
-    return static_cast<std::int16_t>(((static_cast<std::int32_t>(a) * b >> 14) + 1) >> 1);
-}
-
-// 127 tanh(tanh_range z / 32768), by an odd polynomial that is off by less than a third of a step.
-// The coefficients are those of tanh times 1024.
-HAMFLOW_INLINE std::int16_t tanh127(std::int16_t z) {
-    const std::int16_t square = fraction_product(z, z);
-    std::int16_t sum = -5706;
-    for (const int coefficient : {19066, -25595, 18201, -7989, 3040})
-        sum = static_cast<std::int16_t>(fraction_product(sum, square) + coefficient);
-    return fraction_product(fraction_product(sum, z), 127 * 32);
-}
+// Convolutions of one row; each level brings dot_tile, pack_weights, tanh_bytes and sign_bits.
 
 template <Finish finish>
 HAMFLOW_INLINE void finish_pixel(const ConvolutionRow& r, int group, int x,
@@ -38,14 +15,7 @@ HAMFLOW_INLINE void finish_pixel(const ConvolutionRow& r, int group, int x,
         for (int c = 0; c < n; ++c) out[c] = static_cast<float>(sums[c]) * scale[c];
     } else if constexpr (finish == Finish::tanh) {
         std::uint8_t* __restrict out = static_cast<std::uint8_t*>(r.out) + at;
-        std::int16_t z[n];
-        for (int c = 0; c < n; ++c) {
-            float y = static_cast<float>(sums[c]) * scale[c];
-            y = y < 32767.0f ? y : 32767.0f;
-            y = y > -32767.0f ? y : -32767.0f;
-            z[c] = static_cast<std::int16_t>(round_to_int(y));
-        }
-        for (int c = 0; c < n; ++c) out[c] = static_cast<std::uint8_t>(tanh127(z[c]) + 128);
+        tanh_bytes(sums, scale, out);
     } else {
         std::uint8_t* __restrict out = static_cast<std::uint8_t*>(r.out) + at;
         float y[n];

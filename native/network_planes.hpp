@@ -14,12 +14,9 @@ namespace {  // internal linkage: see simd/common.hpp
 
 constexpr int input_channels = 4;  // of 16 bits: three colors, and zero or the local contrast
 
-// Rounds to nearest even, saturating: the lowest bits of the sum are those of the whole number.
 std::int16_t whole(float x) {
-    const float shifted = (x < -32768.0f ? -32768.0f : x > 32767.0f ? 32767.0f : x) + 12582912.0f;
-    std::int32_t bits;
-    std::memcpy(&bits, &shifted, 4);
-    return static_cast<std::int16_t>(bits & 0xFFFF);
+    const float within = x < -32768.0f ? -32768.0f : x > 32767.0f ? 32767.0f : x;
+    return static_cast<std::int16_t>(round_to_int(within));
 }
 
 // Rows begin..end for each part of [0, rows).

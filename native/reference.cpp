@@ -487,12 +487,12 @@ int activation(const std::uint8_t* run, int k, bool wide) {
     return value;
 }
 
-// The same fixed-point polynomial as in convolution.inl, in whole numbers that cannot overflow.
+// In whole numbers that cannot overflow.
 int tanh127(int z) {
     const auto product = [](std::int64_t a, std::int64_t b) { return ((a * b >> 14) + 1) >> 1; };
     const std::int64_t square = product(z, z);
-    std::int64_t sum = -5706;
-    for (const int c : {19066, -25595, 18201, -7989, 3040}) sum = product(sum, square) + c;
+    std::int64_t sum = 0;
+    for (const int c : tanh_coefficients) sum = product(sum, square) + c;
     return static_cast<int>(product(product(sum, z), 127 * 32));
 }
 

@@ -32,8 +32,9 @@ void pack_weights(const WeightPacking& p) {
                 }
 }
 
+// Not inlined: what the caller keeps in registers would push the sums out of theirs.
 template <bool wide, int pixels>
-HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
+HAMFLOW_NOINLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
                              const std::int32_t* first, std::int32_t* sums) {
     constexpr int vectors = output_group / 8;
     __m256i sum[pixels][vectors];
@@ -80,6 +81,33 @@ HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t*
             _mm256_storeu_si256(to, sum[p][v]);
         });
     });
+}
+
+// To whole numbers of 32767 at most; the negative ones may be smaller.
+HAMFLOW_INLINE __m256i scaled(const std::int32_t* sums, const float* scale) {
+    const __m256i sum = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+    const __m256 y = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(scale));
+    return _mm256_cvtps_epi32(_mm256_min_ps(y, _mm256_set1_ps(32767)));
+}
+
+// tanh of 16 of them, in the order 0-3, 8-11, 4-7, 12-15, which packing makes.
+HAMFLOW_INLINE __m256i tanh16(const std::int32_t* sums, const float* scale) {
+    __m256i z = _mm256_packs_epi32(scaled(sums, scale), scaled(sums + 8, scale + 8));
+    z = _mm256_max_epi16(z, _mm256_set1_epi16(-32767));
+    const __m256i square = _mm256_mulhrs_epi16(z, z);
+    __m256i sum = _mm256_set1_epi16(tanh_coefficients[0]);
+    for (int k = 1; k < 6; ++k)
+        sum = _mm256_add_epi16(_mm256_mulhrs_epi16(sum, square),
+                               _mm256_set1_epi16(tanh_coefficients[k]));
+    sum = _mm256_mulhrs_epi16(_mm256_mulhrs_epi16(sum, z), _mm256_set1_epi16(127 * 32));
+    return _mm256_add_epi16(sum, _mm256_set1_epi16(128));
+}
+
+HAMFLOW_INLINE void tanh_bytes(const std::int32_t* sums, const float* scale, std::uint8_t* out) {
+    const __m256i packed = _mm256_packus_epi16(tanh16(sums, scale), tanh16(sums + 16, scale + 16));
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                        _mm256_permutevar8x32_epi32(packed, order));
 }
 
 HAMFLOW_INLINE std::uint32_t sign_bits(const std::int32_t* sums) {

@@ -37,8 +37,9 @@ HAMFLOW_INLINE __m512i add_products(__m512i sum, __m512i activations, __m512i we
                 : _mm512_dpbusd_epi32(sum, activations, weights);
 }
 
+// Not inlined: what the caller keeps in registers would push the weights out of theirs.
 template <bool wide, int pixels>
-HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
+HAMFLOW_NOINLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
                              const std::int32_t* first, std::int32_t* sums) {
     __m512i low[pixels], high[pixels];
     for (int p = 0; p < pixels; ++p) {
@@ -63,6 +64,28 @@ HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t*
         _mm512_storeu_si512(sums + p * output_group, low[p]);
         _mm512_storeu_si512(sums + p * output_group + 16, high[p]);
     }
+}
+
+// To whole numbers of 32767 at most; the negative ones may be smaller.
+HAMFLOW_INLINE __m512i scaled(const std::int32_t* sums, const float* scale) {
+    const __m512 sum = _mm512_cvtepi32_ps(_mm512_loadu_si512(sums));
+    const __m512 y = _mm512_mul_ps(sum, _mm512_loadu_ps(scale));
+    return _mm512_cvtps_epi32(_mm512_min_ps(y, _mm512_set1_ps(32767)));
+}
+
+HAMFLOW_INLINE void tanh_bytes(const std::int32_t* sums, const float* scale, std::uint8_t* out) {
+    __m512i z = _mm512_packs_epi32(scaled(sums, scale), scaled(sums + 16, scale + 16));
+    z = _mm512_max_epi16(z, _mm512_set1_epi16(-32767));
+    const __m512i square = _mm512_mulhrs_epi16(z, z);
+    __m512i sum = _mm512_set1_epi16(tanh_coefficients[0]);
+    for (int k = 1; k < 6; ++k)
+        sum = _mm512_add_epi16(_mm512_mulhrs_epi16(sum, square),
+                               _mm512_set1_epi16(tanh_coefficients[k]));
+    sum = _mm512_mulhrs_epi16(_mm512_mulhrs_epi16(sum, z), _mm512_set1_epi16(127 * 32));
+    // Packing took 4 sums of either half in turns.
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    sum = _mm512_permutexvar_epi64(order, _mm512_add_epi16(sum, _mm512_set1_epi16(128)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi16_epi8(sum));
 }
 
 HAMFLOW_INLINE std::uint32_t sign_bits(const std::int32_t* sums) {

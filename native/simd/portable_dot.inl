@@ -45,3 +45,23 @@ HAMFLOW_INLINE std::uint32_t sign_bits(const std::int32_t* sums) {
         bits |= static_cast<std::uint32_t>(sums[c] > 0) << c;
     return bits;
 }
+
+// A product of two fractions of 32768, rounded.
+HAMFLOW_INLINE std::int16_t fraction_product(std::int16_t a, std::int16_t b) {
+    return static_cast<std::int16_t>(((static_cast<std::int32_t>(a) * b >> 14) + 1) >> 1);
+}
+
+void tanh_bytes(const std::int32_t* sums, const float* scale, std::uint8_t* out) {
+    for (int c = 0; c < output_group; ++c) {
+        float y = static_cast<float>(sums[c]) * scale[c];
+        y = y < 32767.0f ? y : 32767.0f;
+        y = y > -32767.0f ? y : -32767.0f;
+        const auto z = static_cast<std::int16_t>(round_to_int(y));
+        const std::int16_t square = fraction_product(z, z);
+        std::int16_t sum = tanh_coefficients[0];
+        for (int k = 1; k < 6; ++k)
+            sum = static_cast<std::int16_t>(fraction_product(sum, square) + tanh_coefficients[k]);
+        const std::int16_t t = fraction_product(fraction_product(sum, z), 127 * 32);
+        out[c] = static_cast<std::uint8_t>(t + 128);
+    }
+}
