@@ -21,7 +21,6 @@ from hamflow._types import Image
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.graph import LOCAL_RADIUS
 from hamflow.descriptors.int8 import Scales
-from hamflow.errors import InputError
 
 _STEPS = 127  # of a weight, and of a tanh
 _SMALLEST = 1e-20  # scale of weights; a channel of zeros has none
@@ -104,19 +103,22 @@ class IntegerNetwork:
         number of threads; 0 for all.
         """
         parts = self._run(image, np.uint32, threads)
-        if len(parts) == 1 and parts[0][1].shape[2] == 2:
-            words: NDArray[np.uint64] = parts[0][1].view("<u8")[..., 0].astype(np.uint64, copy=False)
-            return words
-        packed = np.zeros(parts[0][1].shape[:2], np.uint64)
-        for chain, words32 in parts:
-            for k in range(words32.shape[2]):
+        words = parts[0][1]
+        if len(parts) == 1 and words.shape[2] == 2:
+            whole: NDArray[np.uint64] = words.view("<u8")[..., 0].astype(np.uint64, copy=False)
+            return whole
+        packed = np.zeros(words.shape[:2], np.uint64)
+        for chain, words in parts:
+            for k in range(words.shape[2]):
                 shift = np.uint64(chain.start + 32 * k)
-                packed |= words32[..., k].astype(np.uint64) << shift
+                packed |= words[..., k].astype(np.uint64) << shift
         return packed
 
     def describe(self, image: Image, threads: int) -> NDArray[np.float32]:
         """Return the descriptors, (H, W, m); see `bits`."""
-        parts = [values[..., : chain.count] for chain, values in self._run(image, np.float32, threads)]
+        parts = [
+            values[..., : chain.count] for chain, values in self._run(image, np.float32, threads)
+        ]
         phi: NDArray[np.float32] = np.tanh(np.concatenate(parts, axis=2))
         return phi
 
@@ -234,9 +236,9 @@ def make_layer(
     outputs, inputs, high, across = weight.shape
     # Channels last, as in memory; superfluous channels have weight zero.
     channels = _CHANNELS if read.wide else _padded(inputs)
-    exact = np.zeros((_padded(outputs), high, across, channels))
-    exact[:outputs, ..., :inputs] = weight.transpose(0, 2, 3, 1)
-    exact = exact.reshape(len(exact), -1)
+    taps = np.zeros((_padded(outputs), high, across, channels))
+    taps[:outputs, ..., :inputs] = weight.transpose(0, 2, 3, 1)
+    exact = taps.reshape(len(taps), -1)
     if read.wide:
         step = np.maximum(
             abs(exact).max(axis=1) / (2**15 - 1),
