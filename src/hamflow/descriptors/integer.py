@@ -25,6 +25,7 @@ from hamflow.descriptors.int8 import Scales
 _STEPS = 127  # of a weight, and of a tanh
 _SMALLEST = 1e-20  # scale of weights; a channel of zeros has none
 _LARGEST_SUM = 2**30  # of a first layer; biases come on top
+_LARGEST_SCALE = 1e28  # of sums, which are less than 2³¹: zero times infinity is no number
 _CHANNELS = 4  # of the input: three colors, and zero or the local contrast
 
 
@@ -253,10 +254,11 @@ def make_layer(
     first[:outputs] = np.clip(np.rint(bias / product[:outputs]), -_LARGEST_SUM, _LARGEST_SUM)
     first -= read.zero * whole.sum(axis=1)
     unit = _native.TANH_RANGE / (2**15 - 1) if tanh else 1
+    scale = np.minimum(product / unit, _LARGEST_SCALE)
     return _native.IntegerLayer(
         whole.astype(np.int16),
         first.astype(np.int32),
-        (product / unit).astype(np.float32),
+        scale.astype(np.float32),
         runs,
         read.wide,
     )
