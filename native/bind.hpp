@@ -143,6 +143,7 @@ void expect_label_field(const char* name, const Array& labels, int h, int w, int
 inline auto out(const char* name) { return nb::arg(name).noconvert(); }
 
 void define_crf(nb::module_& m);
+void define_descriptors(nb::module_& m);
 void define_refinement(nb::module_& m);
 void define_io(nb::module_& m);
 void define_scenes(nb::module_& m);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "chain_pass.hpp"
+#include "convolution.hpp"
 #include "relabel.hpp"
 #include "window.hpp"
 
@@ -61,6 +62,10 @@ struct Kernels {
                         const std::int16_t* v_labels, float* flow);
     void (*rescan_phi)(const PhiPair&, const Window&, float outside,
                        const std::int16_t* v_labels, float* flow);
+
+    // Descriptor networks: one row of the output of a layer, and its weights in this level's order.
+    void (*pack_weights)(const WeightPacking&);
+    void (*convolve_row)(const ConvolutionRow&);
 };
 
 extern const Kernels reference_kernels;

@@ -1,5 +1,6 @@
 #include "level.inl"
 #include "simd/avx2.hpp"
+#include "simd/avx2_dot.hpp"
 #include "simd/avx2_labels.hpp"
 
 namespace hamflow {
@@ -14,6 +15,7 @@ namespace {
 #include "chains.inl"
 #include "winner_takes_all.inl"
 #include "relabel.inl"
+#include "convolution.inl"
 }  // namespace
 }  // namespace avx2
 const Kernels avx2_kernels = HAMFLOW_KERNEL_TABLE("avx2", avx2);

@@ -1,5 +1,6 @@
 #include "level.inl"
 #include "simd/avx512.hpp"
+#include "simd/avx512_dot.hpp"
 #include "simd/avx512_labels.hpp"
 
 namespace hamflow {
@@ -14,6 +15,7 @@ namespace {
 #include "chains.inl"
 #include "winner_takes_all.inl"
 #include "relabel.inl"
+#include "convolution.inl"
 }  // namespace
 }  // namespace avx512
 const Kernels avx512_kernels = HAMFLOW_KERNEL_TABLE("avx512", avx512);

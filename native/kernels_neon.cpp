@@ -14,6 +14,8 @@ namespace {
 #include "chains.inl"
 #include "winner_takes_all.inl"
 #include "relabel.inl"
+#include "simd/portable_dot.inl"
+#include "convolution.inl"
 }  // namespace
 }  // namespace neon
 const Kernels neon_kernels = HAMFLOW_KERNEL_TABLE("neon", neon);

@@ -18,5 +18,6 @@
             ns::float_message, ns::gather, ns::scatter, ns::chain_pass16, ns::chain_pass32, \
             ns::relabel_bits16, ns::relabel_bits32, ns::relabel_phi,                        \
             ns::best_labels<std::uint8_t>, ns::best_labels<std::int16_t>,                   \
-            ns::best_labels<float>, ns::rescan_bits, ns::rescan_phi                         \
+            ns::best_labels<float>, ns::rescan_bits, ns::rescan_phi, ns::pack_weights,       \
+            ns::convolve_row                                                                \
     }

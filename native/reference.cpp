@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -472,6 +473,65 @@ void relabel_phi(const RelabelingPhi& p) {
     });
 }
 
+// --- convolutions ---------------------------------------------------------------------------------
+
+void pack_weights(const WeightPacking& p) {
+    const std::size_t count = static_cast<std::size_t>(p.outputs) * p.words * (p.wide ? 2 : 4);
+    std::memcpy(p.packed, p.weights, 2 * count);
+}
+
+int activation(const std::uint8_t* run, int k, bool wide) {
+    if (!wide) return run[k];
+    std::int16_t value;
+    std::memcpy(&value, run + 2 * k, 2);
+    return value;
+}
+
+// In whole numbers that cannot overflow.
+int tanh127(int z) {
+    const auto product = [](std::int64_t a, std::int64_t b) { return ((a * b >> 14) + 1) >> 1; };
+    const std::int64_t square = product(z, z);
+    std::int64_t sum = 0;
+    for (const int c : tanh_coefficients) sum = product(sum, square) + c;
+    return static_cast<int>(product(product(sum, z), 127 * 32));
+}
+
+void convolve_row(const ConvolutionRow& r) {
+    const int length = r.run_words * (r.wide ? 2 : 4);
+    for (int x = 0; x < r.pixels; ++x)
+        for (int c = 0; c < r.outputs; ++c) {
+            const std::size_t at = static_cast<std::size_t>(x) * r.outputs + c;
+            const auto* w = reinterpret_cast<const std::int16_t*>(r.weights) +
+                            static_cast<std::size_t>(c) * r.run_count * length;
+            std::int64_t sum = r.first[c];
+            for (int run = 0; run < r.run_count; ++run)
+                for (int k = 0; k < length; ++k)
+                    sum += activation(r.runs[run] + x * r.pitch, k, r.wide) * *w++;
+            float y = static_cast<float>(sum) * r.scale[c];
+            auto* bytes = static_cast<std::uint8_t*>(r.out);
+            switch (r.finish) {
+                case Finish::values: static_cast<float*>(r.out)[at] = y; break;
+                case Finish::signs: {
+                    std::uint32_t& word = static_cast<std::uint32_t*>(r.out)[at / output_group];
+                    if (c % output_group == 0) word = 0;
+                    word |= static_cast<std::uint32_t>(sum > 0) << c % output_group;
+                    break;
+                }
+                case Finish::tanh:
+                    y = std::min(std::max(y, -32767.0f), 32767.0f);
+                    bytes[at] = static_cast<std::uint8_t>(
+                        tanh127(static_cast<int>(std::lrint(y))) + 128);
+                    break;
+                case Finish::relu:
+                    if (r.added) y += r.added[at];
+                    y = std::max(y, 0.0f);
+                    if (r.kept) r.kept[at] = y;
+                    bytes[at] = static_cast<std::uint8_t>(
+                        std::lrint(std::min(y * r.levels, 255.0f)));
+            }
+        }
+}
+
 }  // namespace
 
 const Kernels reference_kernels = {
@@ -481,6 +541,7 @@ const Kernels reference_kernels = {
     chain_pass<double>, relabel_bits16, relabel_bits32,
     relabel_phi,   best_labels<std::uint8_t>, best_labels<std::int16_t>,
     best_labels<float>, rescan_bits, rescan_phi,
+    pack_weights,  convolve_row,
 };
 
 }  // namespace hamflow

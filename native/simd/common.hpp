@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -14,9 +15,11 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define HAMFLOW_INLINE inline __attribute__((always_inline))
 #define HAMFLOW_INLINE_LAMBDA __attribute__((always_inline))
+#define HAMFLOW_NOINLINE __attribute__((noinline))
 #else
 #define HAMFLOW_INLINE inline
 #define HAMFLOW_INLINE_LAMBDA
+#define HAMFLOW_NOINLINE
 #endif
 
 namespace hamflow {
@@ -90,6 +93,14 @@ HAMFLOW_INLINE int popcount64(std::uint64_t x) {
 
 HAMFLOW_INLINE std::int16_t saturate16(int x) {
     return static_cast<std::int16_t>(x < -32768 ? -32768 : (x > 32767 ? 32767 : x));
+}
+
+// Rounds to the nearest even whole number; |y| < 2^21. The sum's lowest bits are those of the whole number.
+HAMFLOW_INLINE std::int32_t round_to_int(float y) {
+    const float shifted = y + 12582912.0f;
+    std::int32_t bits;
+    std::memcpy(&bits, &shifted, 4);
+    return bits - 0x4B400000;
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
     """Return an image, H×W or H×W×3, of uint8, uint16, or floating point from 0 to 1."""
     array = as_image(image, name)
     if array.dtype.kind == "f":
-        if not ((array >= 0) & (array <= 1)).all():
+        if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
             remedy = "divide it by its largest possible value"
             if not np.isfinite(array).all():
                 remedy = "replace those that are NaN or infinite"

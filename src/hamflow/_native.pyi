@@ -1,5 +1,6 @@
 """The compiled kernels; use them through hamflow.matching."""
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -54,6 +55,29 @@ def label_margins(slack: Annotated[NDArray[numpy.int16], dict(shape=(None, None,
 def label_margins(slack: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
 
 def fuse(right: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], down: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rho: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: str, u: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu')], v: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu')], data: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], other_u: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu', writable=False)], other_v: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu', writable=False)], other_data: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+class IntegerLayer:
+    def __init__(self, weights: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu', writable=False)], first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], runs: int, wide: bool) -> None: ...
+
+@overload
+def run_chain(layers: Sequence[IntegerLayer], input: Sequence[tuple[int, int, bool]], image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def run_chain(layers: Sequence[IntegerLayer], input: Sequence[tuple[int, int, bool]], image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def run_coarse(layers: Sequence[IntegerLayer], dilations: Sequence[int], levels: Sequence[float], local_radius: int, image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def run_coarse(layers: Sequence[IntegerLayer], dilations: Sequence[int], levels: Sequence[float], local_radius: int, image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+UNITS_OF_COLOR: float = 4096.0
+
+UNITS_OF_CONTRAST: float = 2048.0
+
+TANH_RANGE: float = 3.0
+
+OUTPUT_GROUP: int = 32
 
 def drop_small(mask: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')], least: int) -> None: ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hamflow
-from _networks import SMALL, random_image, random_weights, reference
+from _networks import COARSE, SMALL, random_image, random_weights, reference
 from _problems import run_python, with_threads
 from hamflow import InputError, load_model
 from hamflow.descriptors import Descriptor, pack_bits, session
@@ -37,7 +38,7 @@ def loaded(
     network: Architecture, tile_pixels: int | None = None, threads: int | None = None
 ) -> NetworkDescriptor:
     whole = Network(network, random_weights(network))
-    return NetworkDescriptor("a network", whole, None, threads, tile_pixels)
+    return NetworkDescriptor("a network", whole, "float", threads, tile_pixels)
 
 
 def save(path: Path, network: Architecture, seed: int = 0, *, int8: bool = False) -> None:
@@ -309,23 +310,28 @@ def test_files(file: Path) -> None:
         assert isinstance(model, Descriptor)
         assert model.architecture == SMALL["paper"]
         assert model.metadata["note"] == "x"
-        assert (model.bits(image) == loaded(SMALL["paper"]).bits(image)).all()
+        exact = load_model(file, variant="float")
+        assert (exact.bits(image) == loaded(SMALL["paper"]).bits(image)).all()
     assert models[1].name == str(file)
     assert repr(models[1]) == f"<hamflow descriptor {str(file)!r}>"
 
 
 def test_variants_of_files(file: Path) -> None:
     image = random_image(40, 40, 3)
-    float_bits = load_model(file).bits(image)
-    with pytest.raises(InputError, match="has no variant 'int8'; make it with 'hamflow export"):
-        load_model(file, variant="int8")
-    save(file, SMALL["paper"], int8=True)
     usual, exact, small = (load_model(file, variant=v) for v in (None, "float", "int8"))
-    assert (exact.bits(image) == float_bits).all()
+    assert (exact.bits(image) == loaded(SMALL["paper"]).bits(image)).all()
     assert (usual.bits(image) == small.bits(image)).all()
-    assert (small.bits(image) != float_bits).any()
+    assert (small.bits(image) != exact.bits(image)).any()
     assert "precision" not in exact.metadata
     assert usual.metadata["precision"] == "int8"
+    weights = random_weights(SMALL["paper"])
+    save_weights(file, SMALL["paper"], weights, {"precision": "float"})
+    assert (load_model(file).bits(image) == exact.bits(image)).all()
+    # The scales of a coarse network do not follow from its weights.
+    save_weights(file, COARSE, random_weights(COARSE))
+    assert "precision" not in load_model(file).metadata
+    with pytest.raises(InputError, match="has no variant 'int8'; make it with 'hamflow export"):
+        load_model(file, variant="int8")
 
 
 def test_fingerprints(file: Path) -> None:
@@ -347,8 +353,6 @@ def test_names(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_model("net").name == "net"
     assert load_model("other").metadata["precision"] == "int8"
     assert "precision" not in load_model("other", variant="float").metadata
-    with pytest.raises(InputError, match="'net' has no variant 'int8'"):
-        load_model("net", variant="int8")
     with pytest.raises(InputError, match=r"no model 'nets'; choose one of net, other, pairs, or"):
         load_model("nets")
 
@@ -358,23 +362,28 @@ def test_shipped_networks_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     real = session._open_session
     monkeypatch.setattr(session, "_open_session", lambda *a: opened.append(a[2]) or real(*a))
     image = random_image(12, 12)
-    load_model("fast", threads=1).bits(image)
+    load = partial(load_model, "fast", variant="float", threads=1)
+    load().bits(image)
     opened.clear()
     for _ in range(3):
-        load_model("fast", threads=1).bits(image)
+        load().bits(image)
     assert opened == []
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: load_model("fast", threads=1).bits(image), range(16)))
+        found = list(
+            pool.map(
+                lambda _: load_model("fast", variant="float", threads=1).bits(image), range(16)
+            )
+        )
     assert all((bits == found[0]).all() for bits in found)
     assert opened == []
-    load_model("fast", threads=2).bits(image)
-    load_model("fast", variant="float", threads=1).bits(image)
+    load_model("fast", variant="float", threads=2).bits(image)
+    load_model("default", variant="float", threads=1).bits(image)
     assert opened == [2, 1]
     # After a release, the next image opens a session again.
-    model = load_model("fast", threads=1)
+    model = load()
     assert isinstance(model, NetworkDescriptor)
     model.release()
-    assert (load_model("fast", threads=1).bits(image) == found[0]).all()
+    assert (load().bits(image) == found[0]).all()
     assert opened == [2, 1, 1]
 
 

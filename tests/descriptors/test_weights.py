@@ -285,8 +285,8 @@ EDITS: dict[str, tuple[Callable[[Header], object], str]] = {
         "holds tensors of type 'BF16'",
     ),
     "8 bits that are missing": (
-        lambda h: h["__metadata__"].update(precision="int8"),
-        "The notes ask for the variant 'int8', but there is none",
+        lambda h: h["__metadata__"].update(precision="int4"),
+        "The notes ask for the variant 'int4', but there is none",
     ),
     "another shape": (lambda h: h["layers.0.bias"].update(shape=[2, 2]), "must have the shape"),
     "a shape of truths": (

@@ -42,10 +42,11 @@ def export(
         with Hamflow.
     output
         Where to write the network: an .onnx file, or a .safetensors file, which contains the
-        floating-point weights and, with --int8, also what 8-bit arithmetic needs.
+        floating-point weights and, with --int8, also the scales of 8-bit activations.
     int8
-        Use 8-bit arithmetic, which is faster and changes about one bit in a hundred. A .safetensors
-        file with this option always runs in 8-bit arithmetic.
+        Use 8-bit arithmetic in the .onnx file, which is faster and changes about one bit in a
+        hundred. In a .safetensors file the scales are for such a file; Hamflow itself needs them
+        for the 8-bit arithmetic of a coarse network only.
     """
     if output.suffix.lower() not in (".onnx", ".safetensors"):
         raise FileError(f"{output}: must end in .onnx or .safetensors; choose another name.")

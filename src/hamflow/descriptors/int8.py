@@ -1,4 +1,6 @@
-"""The 8-bit variant of a network, derived from its weights and the scales of its activations.
+"""The 8-bit ONNX file of a network, derived from its weights and the scales of its activations.
+
+Hamflow itself computes 8 bits by `hamflow.descriptors.integer`; this is for other programs.
 
 The first layer stays in floating point: it computes small differences of large numbers, takes
 hardly any time, and in 8 bits would flip more bits than all other layers together. Weights have 7
@@ -44,6 +46,8 @@ class Scales(NamedTuple):
         low, high = _RANGE
         if not ((self.scale >= low) & (self.scale <= high)).all():
             raise InputError(f"int8.scale must have values from {low:g} to {high:g}.")
+        if architecture.kind == "coarse" and self.zero_point.any():
+            raise InputError("int8.zero_point of a coarse network must be 0.")
 
 
 def quantized_layers(graph: Graph) -> list[str]:
@@ -56,7 +60,13 @@ def quantized_layers(graph: Graph) -> list[str]:
 
 
 def quantized_results(graph: Graph) -> list[str]:
-    """Return the results that are rounded to 8 bits: inputs and outputs of these layers."""
+    """Return the results that are rounded to 8 bits: inputs and outputs of these layers.
+
+    In a coarse network these are the positive parts that a layer reads.
+    """
+    read = {node.inputs[0] for node in graph.nodes.values() if node.op == "Conv"}
+    if positive := [n for n, node in graph.nodes.items() if node.op == "Relu" and n in read]:
+        return positive
     layers = quantized_layers(graph)
     rounded = {*layers, *(graph.nodes[layer].inputs[0] for layer in layers)}
     return [name for name in graph.nodes if name in rounded]

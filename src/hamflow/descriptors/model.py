@@ -33,9 +33,9 @@ def load_model(
     """Load a descriptor.
 
     The last four networks of those that come with Hamflow stay loaded: loading one again with the
-    same arguments returns the same object, also in another thread. It keeps a session of
-    onnxruntime with its memory until its method ``release`` is called. A forked process opens a
-    session of its own. Files are read each time.
+    same arguments returns the same object, also in another thread. In floating point, it keeps a
+    session of onnxruntime with its memory until its method ``release`` is called. A forked process
+    opens a session of its own. Files are read each time.
 
     Parameters
     ----------
@@ -43,14 +43,15 @@ def load_model(
         Name of a model that comes with Hamflow, ``"pairs"`` for the hand-crafted descriptor, or a
         file: the .safetensors of ``hamflow train`` or ``hamflow export``.
     variant : "float" or "int8", optional
-        Which variant of a network: int8 is faster, and flips less than one bit in a hundred. By
-        default, the file of the network decides: int8 for ``"fast"``, float for the others.
+        Which variant of a network: int8 is several times faster, flips less than one bit in a
+        hundred, and gives the same bits on every machine. It is the default, unless the file of the
+        network says otherwise or is of a coarse network without scales of 8 bits.
     threads : int, optional
         How many threads to use; by default, `hamflow.get_num_threads` decides each time.
     tile_pixels : int, optional
-        Larger images are described in tiles of at most that many pixels, with the same result. By
-        default, tiles need less than a gigabyte of memory. The coarse network always computes the
-        whole image at once.
+        In floating point, larger images are described in tiles of at most that many pixels, with
+        the same result. By default, tiles need less than a gigabyte of memory. The coarse network
+        always computes the whole image at once.
 
     Returns
     -------

@@ -1,5 +1,7 @@
-"""Making the 8-bit variant of a network: scales of its activations that suit some images.
+"""Scales of a network's activations in 8 bits, chosen such that they suit some images.
 
+Those of a coarse network are needed for its 8-bit variant, and follow from the largest activations.
+Those of the others are only needed for an 8-bit ONNX file.
 The input of a tanh is clipped at ±3, where tanh differs from ±1 by half a rounding step; the ranges
 of all other activations are measured. This needs the package onnx, which onnxruntime's quantizer
 uses; everything else follows from the weights (`hamflow.descriptors.int8`).
@@ -22,6 +24,8 @@ from hamflow._check import as_intensities
 from hamflow.descriptors.descriptor import Descriptor
 from hamflow.descriptors.graph import IMAGE, build_graph
 from hamflow.descriptors.int8 import Scales, quantized_layers, quantized_results
+from hamflow.descriptors.onnx_writer import write_model
+from hamflow.descriptors.session import Runner
 from hamflow.descriptors.tiles import network_input
 from hamflow.descriptors.weights import PRECISION, Network
 from hamflow.errors import InputError
@@ -32,24 +36,27 @@ _CROP = (160, 256)  # of the images: the quantizer keeps all layers of all image
 
 
 def quantize(network: Network, images: Sequence[ArrayLike]) -> Network:
-    """Return the network with an 8-bit variant, which becomes its default one.
+    """Return the network with scales; its default variant becomes the one in 8 bits.
 
     Parameters
     ----------
     network : Network
-        The network; an existing 8-bit variant is replaced.
+        The network; existing scales are replaced.
     images : sequence of (H, W) or (H, W, 3) array_like
         A few typical images, from which the scales are chosen; of large images only the middle is
         used.
     """
     if not len(images):
         raise InputError("images must contain at least one image to choose the scales from.")
-    found = _quantizer_tensors(network, images)
     names = quantized_results(build_graph(network.architecture))
-    scales = Scales(
-        np.array([found[f"{name}_scale"] for name in names], np.float32),
-        np.array([found[f"{name}_zero_point"] for name in names], np.uint8),
-    )
+    if network.architecture.kind == "coarse":
+        scales = _largest_values(network, names, images)
+    else:
+        found = _quantizer_tensors(network, images)
+        scales = Scales(
+            np.array([found[f"{name}_scale"] for name in names], np.float32),
+            np.array([found[f"{name}_zero_point"] for name in names], np.uint8),
+        )
     return replace(network, notes={**network.notes, PRECISION: "int8"}, scales=scales, digest="")
 
 
@@ -61,6 +68,20 @@ def flipped_share(descriptor: Descriptor, other: Descriptor, images: Sequence[Ar
         different += int((signs != (other.describe(image) > 0)).sum())
         total += signs.size
     return different / total
+
+
+def _largest_values(network: Network, names: Sequence[str], images: Sequence[ArrayLike]) -> Scales:
+    """Return scales by which the largest positive parts become 255."""
+    graph = build_graph(network.architecture)
+    graph.constants.update(network.weights)
+    inputs = [item[IMAGE] for item in _inputs(images, multiple=2 * network.architecture.cell)]
+    largest = []
+    for name in names:
+        data = write_model(graph, (IMAGE, (1, 3, "H", "W")), (name, (1, "C", "h", "w")), {})
+        runner = Runner("", data, None, name)
+        largest.append(max(float(runner.run(x).max()) for x in inputs))
+    scale = np.maximum(largest, 1e-3) / 255
+    return Scales(scale.astype(np.float32), np.zeros(len(names), np.uint8))
 
 
 def _quantizer_tensors(network: Network, images: Sequence[ArrayLike]) -> dict[str, NDArray[Any]]:
@@ -110,11 +131,13 @@ def _quantizer_tensors(network: Network, images: Sequence[ArrayLike]) -> dict[st
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in tensors}
 
 
-def _inputs(images: Sequence[ArrayLike]) -> Iterator[dict[str, NDArray[np.float32]]]:
+def _inputs(
+    images: Sequence[ArrayLike], multiple: int = 1
+) -> Iterator[dict[str, NDArray[np.float32]]]:
     for image in images:
         array = as_intensities(image)
         middle = [
-            slice(start := max(0, size - most) // 2, start + most)
+            slice(start := max(0, size - most) // 2, start + min(size, most) // multiple * multiple)
             for size, most in zip(array.shape, _CROP, strict=False)
         ]
         yield {IMAGE: network_input(array[tuple(middle)])}

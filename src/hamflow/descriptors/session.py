@@ -18,10 +18,12 @@ class Runner:
     """Runs one ONNX file, given as its content, by a session that is opened at the first image.
 
     Several threads may use it at once. If `threads` is None, `get_num_threads` decides each time.
+    `result` names what is computed.
     """
 
-    def __init__(self, name: str, data: bytes, threads: int | None) -> None:
+    def __init__(self, name: str, data: bytes, threads: int | None, result: str = PHI) -> None:
         self.name = name
+        self._result = result
         self._data = data
         self._threads = threads
         # Threads and session; one object, because another thread may replace it.
@@ -29,14 +31,14 @@ class Runner:
         _RUNNERS.add(self)
 
     def run(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the descriptors, 1×H×W×m, of an image, 1×3×H×W."""
+        """Return the result, which is 1×H×W×m for descriptors, of an image, 1×3×H×W."""
         threads = self._threads or get_num_threads()
         opened, session = self._session
         if session is None or opened != threads:
             session = _open_session(self.name, self._data, threads)
             self._session = (threads, session)
         try:
-            phi: NDArray[np.float32] = session.run([PHI], {IMAGE: x})[0]
+            phi: NDArray[np.float32] = session.run([self._result], {IMAGE: x})[0]
         except Exception as error:  # onnxruntime has no base class for its own
             if "alloc" not in str(error):
                 raise

@@ -31,7 +31,7 @@ Variant = Literal["float", "int8"]
 FORMAT = "hamflow-descriptor"
 VERSION = "1"
 PRECISION = "precision"
-"""Entry of the metadata that names the default variant; float if there is none."""
+"""Entry of the metadata that names the default variant; int8 if there is none, and it has one."""
 MAX_BYTES = 64 * 2**20
 """Larger model files are refused; the paper's network of 7 layers needs 1 MB."""
 
@@ -54,7 +54,8 @@ class Network:
     notes : dict of str to str
         Other metadata, such as how it was trained and its license.
     scales : Scales or None
-        Scales of the 8-bit variant; None if there is no such variant.
+        How the activations of a coarse network become 8-bit numbers, or those of the 8-bit ONNX
+        file of another network.
     digest : str
         The SHA-256 of the file; empty if there is no file.
     """
@@ -80,19 +81,22 @@ class Network:
                 raise InputError(f"{name} must be finite, but holds NaN or infinity.")
         if self.scales is not None:
             self.scales.check(self.architecture)
-        usual = self.notes.get(PRECISION, "float")
-        if usual not in self.variants:
-            raise InputError(f"The notes ask for the variant {usual[:20]!r}, but there is none.")
+        if self.usual_variant not in self.variants:
+            wanted = self.notes[PRECISION][:20]
+            raise InputError(f"The notes ask for the variant {wanted!r}, but there is none.")
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """The variants that it has: float always, int8 if it has scales."""
-        return ("float",) if self.scales is None else ("float", "int8")
+        """The variants that it has: float always; int8, but if it is coarse only with scales."""
+        scaled = self.architecture.kind != "coarse" or self.scales is not None
+        return ("float", "int8") if scaled else ("float",)
 
     @property
     def usual_variant(self) -> Variant:
-        """The default variant."""
-        return "int8" if self.notes.get(PRECISION) == "int8" else "float"
+        """The default variant: the one that the notes name, or else int8 if there is one."""
+        wanted: Any = self.notes.get(PRECISION, self.variants[-1])
+        usual: Variant = wanted
+        return usual
 
     def metadata(self, variant: Variant) -> dict[str, str]:
         """Return the metadata of one variant of the network."""
@@ -108,7 +112,11 @@ class Network:
             names = self.architecture.parameters()
             graph.constants.update({name: self.weights[name] for name in names})
         else:
-            assert self.scales is not None
+            if self.scales is None or self.architecture.kind == "coarse":
+                raise InputError(
+                    "This network has no 8-bit ONNX file; quantize it first, or, if it is coarse, "
+                    "write it in floating point."
+                )
             graph = int8_graph(self.architecture, self.weights, self.scales)
         grid = ("H", "W") if self.architecture.cell == 1 else ("rows", "columns")
         return write_model(

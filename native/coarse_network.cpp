@@ -1,0 +1,256 @@
+// The coarse descriptor network: one descriptor for each cell of 4x4 pixels.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "network.hpp"
+#include "network_planes.hpp"
+#include "simd/levels.hpp"
+
+namespace hamflow {
+namespace {
+
+// What each pixel's gray is relative to the square around it, from -4 to 4 deviations, times .7; and
+// its colors relative to the whole image. Sums are exact, in whole numbers.
+class Contrasts {
+   public:
+    Contrasts(const ColorImage& image, int radius, int threads)
+        : image_(image), radius_(radius), threads_(threads),
+          gray_(static_cast<std::size_t>(image.h) * image.w) {}
+
+    void write(Plane& plane) {
+        measure();
+        parallel_rows(image_.h, threads_, [&](int begin, int end) { rows(plane, begin, end); });
+    }
+
+   private:
+    static constexpr int gray_units = 4095 * 3;  // white
+
+    void measure() {
+        // Sums of rows, added up in order: the same for any number of threads.
+        std::vector<double> sums(image_.h), squares(image_.h);
+        parallel_rows(image_.h, threads_, [&](int begin, int end) {
+            for (int y = begin; y < end; ++y) {
+                const float* row = image_.pixels + static_cast<std::size_t>(y) * image_.w * 3;
+                std::int32_t* gray = gray_.data() + static_cast<std::size_t>(y) * image_.w;
+                double sum[3] = {}, square[3] = {};
+                for (int x = 0; x < image_.w; ++x)
+                    for (int c = 0; c < 3; ++c) {
+                        const double value = row[3 * x + c];
+                        sum[c] += value;
+                        square[c] += value * value;
+                    }
+                for (int x = 0; x < image_.w; ++x) {
+                    const float light = row[3 * x] + row[3 * x + 1] + row[3 * x + 2];
+                    gray[x] = static_cast<std::int32_t>(light * (gray_units / 3) + 0.5f);
+                }
+                sums[y] = sum[0] + sum[1] + sum[2];
+                squares[y] = square[0] + square[1] + square[2];
+            }
+        });
+        double sum = 0, square = 0;
+        for (int y = 0; y < image_.h; ++y) {
+            sum += sums[y];
+            square += squares[y];
+        }
+        const double count = 3.0 * image_.h * image_.w;
+        mean_ = static_cast<float>(sum / count);
+        const double variance = std::max(square / count - sum / count * (sum / count), 0.0);
+        gain_ = static_cast<float>(units_of_contrast / (std::sqrt(variance) + 0.02));
+    }
+
+    void rows(Plane& plane, int begin, int end) const {
+        const int w = image_.w, side = 2 * radius_ + 1;
+        // Sums over the columns of the square, and their sums from the left.
+        std::vector<std::int32_t> column(w);
+        std::vector<std::int64_t> square(w);
+        std::vector<std::int64_t> before(w + 1), square_before(w + 1);
+        const auto add = [&](int y, int sign) {
+            const std::int32_t* gray =
+                gray_.data() + static_cast<std::size_t>(std::clamp(y, 0, image_.h - 1)) * w;
+            for (int x = 0; x < w; ++x) {
+                column[x] += sign * gray[x];
+                square[x] += sign * (gray[x] * gray[x]);
+            }
+        };
+        for (int y = begin - radius_; y < begin + radius_; ++y) add(y, 1);
+        for (int y = begin; y < end; ++y) {
+            add(y + radius_, 1);
+            for (int x = 0; x < w; ++x) {
+                before[x + 1] = before[x] + column[x];
+                square_before[x + 1] = square_before[x] + square[x];
+            }
+            const float* color = image_.pixels + static_cast<std::size_t>(y) * w * 3;
+            const std::int32_t* gray = gray_.data() + static_cast<std::size_t>(y) * w;
+            std::int16_t* to = shorts(plane.at(y, 0));
+            const float unit = 1.0f / gray_units;
+            const float norm = 1.0f / static_cast<float>(side * side);
+            for (int x = 0; x < w; ++x) {
+                // The image continues by its outermost pixels.
+                const int low = x - radius_, high = x + radius_ + 1;
+                const int left = std::max(-low, 0), right = std::max(high - w, 0);
+                const int from = std::max(low, 0), until = std::min(high, w);
+                const std::int64_t sum = before[until] - before[from] +
+                                         static_cast<std::int64_t>(left) * column[0] +
+                                         static_cast<std::int64_t>(right) * column[w - 1];
+                const std::int64_t squares = square_before[until] - square_before[from] +
+                                             left * square[0] + right * square[w - 1];
+                // In doubles, because a small variance is the difference of large numbers.
+                const double mean = static_cast<double>(sum) * norm;
+                const double variance = static_cast<double>(squares) * norm - mean * mean;
+                const float spread = static_cast<float>(variance) * (unit * unit);
+                const float deviation = std::sqrt(std::max(spread, 0.0f) + 1e-4f);
+                const float local =
+                    static_cast<float>(static_cast<double>(gray[x]) - mean) * unit / deviation;
+                for (int c = 0; c < 3; ++c)
+                    to[4 * x + c] = whole((color[3 * x + c] - mean_) * gain_);
+                to[4 * x + 3] =
+                    whole(std::clamp(local, -4.0f, 4.0f) * (0.7f * units_of_contrast));
+            }
+            add(y - radius_, -1);
+        }
+    }
+
+    const ColorImage& image_;
+    int radius_, threads_;
+    std::vector<std::int32_t> gray_;
+    float mean_ = 0, gain_ = 0;
+};
+
+using Stream = std::vector<float>;  // activations before they are rounded
+
+class Coarse {
+   public:
+    Coarse(const CoarseLayers& layers, const NetworkOutput& out) : net_(layers), out_(out) {}
+
+    void run(const ColorImage& image) {
+        Plane input(image.h, image.w, 2 * input_channels, 2);
+        input.clear_border();
+        Contrasts(image, net_.local_radius, out_.threads).write(input);
+
+        const Plane half = convolved(*net_.half, input, {2, 2, 6, 1}, {1, nullptr, nullptr});
+        Stream kept;
+        const Plane quarter = convolved(*net_.quarter, half, {2, 1, 4, 1}, {1, nullptr, &kept});
+        const Plane inner =
+            convolved(*net_.near_first, quarter, {1, 1, 3, 1}, {1, nullptr, nullptr});
+        const Plane near = convolved(*net_.near_second, inner, {1, 1, 3, 1}, {1, &kept, nullptr});
+        const int blocks = static_cast<int>(net_.dilations.size());
+        const auto reach = [&](int block) { return block < blocks ? net_.dilations[block] : 1; };
+        Stream deep;
+        Plane far = convolved(*net_.eighth, near, {2, 1, 4, 1}, {reach(0), nullptr, &deep});
+        for (int block = 0; block < blocks; ++block) {
+            const int apart = net_.dilations[block];
+            const Plane between = convolved(*net_.blocks[2 * block], far, {1, apart, 3, apart},
+                                            {1, nullptr, nullptr});
+            far = convolved(*net_.blocks[2 * block + 1], between, {1, 1, 3, 1},
+                            {reach(block + 1), &deep, &deep});
+        }
+        Stream wide = doubled(values(*net_.far, far), far.h(), far.w(), net_.far->outputs());
+        const Plane both = convolved(*net_.near_last, near, {1, 1, 3, 1}, {1, &wide, nullptr});
+        head(both);
+    }
+
+   private:
+    struct Kernel {
+        int stride, pad, size, dilation;
+    };
+    struct Result {
+        int border;
+        const Stream* added;
+        Stream* kept;
+    };
+
+    // A convolution and the positive part of it.
+    Plane convolved(const IntegerLayer& layer, const Plane& in, const Kernel& k, const Result& to) {
+        const int h = in.h() / k.stride, w = in.w() / k.stride, outputs = layer.outputs();
+        Plane out(h, w, outputs, to.border);
+        out.clear_border();
+        const std::size_t row = static_cast<std::size_t>(w) * outputs;
+        if (to.kept) to.kept->resize(row * h);
+        const auto packed = layer.packed();
+        const float levels = net_.levels[next_level_++];
+        parallel_rows(h, out_.threads, [&](int begin, int end) {
+            std::vector<const std::uint8_t*> runs(layer.runs());
+            ConvolutionRow r = layer.row(packed);
+            r.runs = runs.data();
+            r.pitch = static_cast<std::ptrdiff_t>(k.stride) * in.bytes();
+            r.pixels = w;
+            r.finish = Finish::relu;
+            r.levels = levels;
+            for (int y = begin; y < end; ++y) {
+                const int top = y * k.stride - k.pad;
+                for (int i = 0; i < layer.runs(); ++i) {
+                    // A run is a row of the kernel, or one tap if they are apart.
+                    const int across = k.dilation == 1 ? 1 : k.size;
+                    runs[i] = in.at(top + i / across * k.dilation, i % across * k.dilation - k.pad);
+                }
+                r.out = out.at(y, 0);
+                r.added = to.added ? to.added->data() + y * row : nullptr;
+                r.kept = to.kept ? to.kept->data() + y * row : nullptr;
+                active_kernels().convolve_row(r);
+            }
+        });
+        return out;
+    }
+
+    // A layer of 1x1.
+    void pointwise(const IntegerLayer& layer, const Plane& in, Finish finish, void* out) {
+        const int per_pixel =
+            finish == Finish::signs ? layer.outputs() / output_group : layer.outputs();
+        const auto packed = layer.packed();
+        parallel_rows(in.h(), out_.threads, [&](int begin, int end) {
+            ConvolutionRow r = layer.row(packed);
+            r.pitch = in.bytes();
+            r.pixels = in.w();
+            r.finish = finish;
+            for (int y = begin; y < end; ++y) {
+                const std::uint8_t* run = in.at(y, 0);
+                r.runs = &run;
+                r.out = static_cast<std::uint8_t*>(out) +
+                        4 * static_cast<std::size_t>(y) * in.w() * per_pixel;
+                active_kernels().convolve_row(r);
+            }
+        });
+    }
+    Stream values(const IntegerLayer& layer, const Plane& in) {
+        Stream out(static_cast<std::size_t>(in.h()) * in.w() * layer.outputs());
+        pointwise(layer, in, Finish::values, out.data());
+        return out;
+    }
+    void head(const Plane& in) { pointwise(*net_.head, in, out_.finish, out_.out); }
+
+    // Twice the size, linearly between the centers of pixels.
+    Stream doubled(const Stream& in, int h, int w, int channels) const {
+        Stream out(4 * in.size());
+        const std::size_t row = static_cast<std::size_t>(w) * channels;
+        parallel_rows(2 * h, out_.threads, [&](int begin, int end) {
+            Stream line(row);
+            for (int y = begin; y < end; ++y) {
+                const int other = std::clamp(y / 2 + (y % 2 ? 1 : -1), 0, h - 1);
+                const float* near = in.data() + (y / 2) * row;
+                const float* next = in.data() + other * row;
+                for (std::size_t i = 0; i < row; ++i) line[i] = 0.75f * near[i] + 0.25f * next[i];
+                for (int x = 0; x < 2 * w; ++x) {
+                    const int beside = std::clamp(x / 2 + (x % 2 ? 1 : -1), 0, w - 1);
+                    const float* a = line.data() + static_cast<std::size_t>(x / 2) * channels;
+                    const float* b = line.data() + static_cast<std::size_t>(beside) * channels;
+                    float* to = out.data() + 2 * y * row + static_cast<std::size_t>(x) * channels;
+                    for (int c = 0; c < channels; ++c) to[c] = 0.75f * a[c] + 0.25f * b[c];
+                }
+            }
+        });
+        return out;
+    }
+
+    const CoarseLayers& net_;
+    const NetworkOutput& out_;
+    std::size_t next_level_ = 0;
+};
+
+}  // namespace
+
+void run_coarse(const CoarseLayers& layers, const ColorImage& image, const NetworkOutput& out) {
+    Coarse(layers, out).run(image);
+}
+
+}  // namespace hamflow

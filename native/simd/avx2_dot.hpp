@@ -1,0 +1,126 @@
+// Sums of products for convolution.inl: pairs of 16 bits, whose sums are exact. (Products of bytes,
+// vpmaddubsw, would saturate unless weights had 7 bits, and on half of the processors they are no
+// faster.)
+#pragma once
+
+#include <immintrin.h>
+
+#include "../convolution.hpp"
+#include "common.hpp"
+
+namespace hamflow {
+namespace avx2 {
+namespace {
+
+constexpr int tile_pixels = 3;  // 12 of 16 registers hold sums
+
+// Of one group of outputs and one word.
+constexpr std::size_t packed_bytes(bool wide) { return (wide ? 4 : 8) * output_group; }
+
+// Of 4 activations, those with even numbers meet their weights first, and then the others.
+void pack_weights(const WeightPacking& p) {
+    const int per_word = p.wide ? 2 : 4, pairs = per_word / 2;
+    auto* to = reinterpret_cast<std::int16_t*>(p.packed);
+    for (int group = 0; group < p.outputs; group += output_group)
+        for (int word = 0; word < p.words; ++word)
+            for (int pair = 0; pair < pairs; ++pair)
+                for (int c = 0; c < output_group; ++c) {
+                    const std::size_t row = static_cast<std::size_t>(group + c) * p.words + word;
+                    const std::int16_t* weight = p.weights + row * per_word + pair;
+                    *to++ = weight[0];
+                    *to++ = weight[pairs];
+                }
+}
+
+// Not inlined: what the caller keeps in registers would push the sums out of theirs.
+template <bool wide, int pixels>
+HAMFLOW_NOINLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
+                             const std::int32_t* first, std::int32_t* sums) {
+    constexpr int vectors = output_group / 8;
+    __m256i sum[pixels][vectors];
+    unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+        unroll<vectors>([&](auto v) HAMFLOW_INLINE_LAMBDA {
+            sum[p][v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 * v));
+        });
+    });
+    const __m256i even = _mm256_set1_epi32(0x00FF00FF);
+    const std::ptrdiff_t pitch = r.pitch;
+    const auto add = [&](const __m256i* a, const std::uint8_t* w) HAMFLOW_INLINE_LAMBDA {
+        unroll<vectors>([&](auto v) HAMFLOW_INLINE_LAMBDA {
+            const __m256i weight =
+                _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32 * v));
+            unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+                sum[p][v] = _mm256_add_epi32(sum[p][v], _mm256_madd_epi16(a[p], weight));
+            });
+        });
+    };
+    for (int run = 0; run < r.run_count; ++run) {
+        const std::uint8_t* a = r.runs[run] + x * pitch;
+        for (int word = 0; word < r.run_words; ++word, a += 4, weights += packed_bytes(wide)) {
+            __m256i part[pixels];
+            const auto spread = [&](int p) HAMFLOW_INLINE_LAMBDA {
+                std::int32_t four;
+                std::memcpy(&four, a + p * pitch, 4);
+                return _mm256_set1_epi32(four);
+            };
+            unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+                part[p] = wide ? spread(p) : _mm256_and_si256(spread(p), even);
+            });
+            add(part, weights);
+            if constexpr (!wide) {
+                unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+                    part[p] = _mm256_and_si256(_mm256_srli_epi32(spread(p), 8), even);
+                });
+                add(part, weights + 4 * output_group);
+            }
+        }
+    }
+    unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+        unroll<vectors>([&](auto v) HAMFLOW_INLINE_LAMBDA {
+            auto* to = reinterpret_cast<__m256i*>(sums + p * output_group + 8 * v);
+            _mm256_storeu_si256(to, sum[p][v]);
+        });
+    });
+}
+
+// To whole numbers of 32767 at most; the negative ones may be smaller.
+HAMFLOW_INLINE __m256i scaled(const std::int32_t* sums, const float* scale) {
+    const __m256i sum = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+    const __m256 y = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(scale));
+    return _mm256_cvtps_epi32(_mm256_min_ps(y, _mm256_set1_ps(32767)));
+}
+
+// tanh of 16 of them, in the order 0-3, 8-11, 4-7, 12-15, which packing makes.
+HAMFLOW_INLINE __m256i tanh16(const std::int32_t* sums, const float* scale) {
+    __m256i z = _mm256_packs_epi32(scaled(sums, scale), scaled(sums + 8, scale + 8));
+    z = _mm256_max_epi16(z, _mm256_set1_epi16(-32767));
+    const __m256i square = _mm256_mulhrs_epi16(z, z);
+    __m256i sum = _mm256_set1_epi16(tanh_coefficients[0]);
+    for (int k = 1; k < 6; ++k)
+        sum = _mm256_add_epi16(_mm256_mulhrs_epi16(sum, square),
+                               _mm256_set1_epi16(tanh_coefficients[k]));
+    sum = _mm256_mulhrs_epi16(_mm256_mulhrs_epi16(sum, z), _mm256_set1_epi16(127 * 32));
+    return _mm256_add_epi16(sum, _mm256_set1_epi16(128));
+}
+
+HAMFLOW_INLINE void tanh_bytes(const std::int32_t* sums, const float* scale, std::uint8_t* out) {
+    const __m256i packed = _mm256_packus_epi16(tanh16(sums, scale), tanh16(sums + 16, scale + 16));
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                        _mm256_permutevar8x32_epi32(packed, order));
+}
+
+HAMFLOW_INLINE std::uint32_t sign_bits(const std::int32_t* sums) {
+    std::uint32_t bits = 0;
+    for (int v = 0; v < 4; ++v) {
+        const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + 8 * v));
+        const __m256i positive = _mm256_cmpgt_epi32(x, _mm256_setzero_si256());
+        bits |= static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(positive)))
+                << 8 * v;
+    }
+    return bits;
+}
+
+}  // namespace
+}  // namespace avx2
+}  // namespace hamflow
