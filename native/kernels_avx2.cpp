@@ -1,6 +1,7 @@
 #include "level.inl"
 #include "simd/avx2.hpp"
 #include "simd/avx2_labels.hpp"
+#include "simd/x86_chains.hpp"
 
 namespace hamflow {
 namespace avx2 {

@@ -1,6 +1,7 @@
 #include "level.inl"
 #include "simd/avx512.hpp"
 #include "simd/avx512_labels.hpp"
+#include "simd/x86_chains.hpp"
 
 namespace hamflow {
 namespace avx512 {
