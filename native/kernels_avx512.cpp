@@ -6,6 +6,7 @@
 namespace hamflow {
 namespace avx512 {
 namespace {
+#include "turn.inl"
 #include "bits_tiles.inl"
 #include "min_projection.inl"
 #include "messages.inl"

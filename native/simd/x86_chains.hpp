@@ -1,6 +1,6 @@
-// For chains side by side (chains_abreast.inl), on AVX2 and AVX-512: vectors of 256 bits. Those of 512 bits
-// would be no faster where two halves are computed in turn, and would leave a thread without work
-// more often.
+// For chains side by side (chains_abreast.inl), on AVX2 and AVX-512: vectors of 256 bits. Those of
+// 512 would be no faster on machines that compute them in two halves, need twice the room, and are
+// harder to share out evenly among threads.
 #pragma once
 
 #include <immintrin.h>
@@ -26,6 +26,7 @@ struct Chains16 : FixedLabels {
     static HAMFLOW_INLINE V add(V a, V b) { return _mm256_add_epi16(a, b); }
     static HAMFLOW_INLINE V adds(V a, V b) { return _mm256_adds_epi16(a, b); }
     static HAMFLOW_INLINE V sub(V a, V b) { return _mm256_sub_epi16(a, b); }
+    static HAMFLOW_INLINE V subs(V a, V b) { return _mm256_subs_epi16(a, b); }
     static HAMFLOW_INLINE V min(V a, V b) { return _mm256_min_epi16(a, b); }
     static HAMFLOW_INLINE V share_of(Share g) { return _mm256_set1_epi16(static_cast<short>(g)); }
     // Rounded down; both are unsigned here.
