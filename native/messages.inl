@@ -203,14 +203,13 @@ void send_message(const BitsPair& p, const Window& win, Direction to,
 
 void message16(const BitsPair& p, const Window& win, Direction to, const FixedCost& cost,
                const std::int16_t* lam, std::int16_t* out) {
-    if (to == Direction::to_u) {
-        message16(p.transposed(), win.transposed(), Direction::to_v, cost, lam, out);
-        return;
-    }
     with_words(p, [&](auto words) {
         using B = Bits<decltype(words)::value>;
         if constexpr (B::pixels_abreast) {
-            if (p.w >= B::lanes) return message_abreast<B, Chains16>(p, win, cost, lam, out);
+            if (p.w >= B::lanes && to == Direction::to_u)
+                return message_abreast<B, Chains16, false>(p, win, cost, lam, out);
+            if (p.w >= B::lanes)
+                return message_abreast<B, Chains16, true>(p, win, cost, lam, out);
         }
         send_message<B, Fixed16<B>>(p, win, to, cost, lam, out);
     });

@@ -1,10 +1,11 @@
 // The int16 messages of messages.inl with a pixel in each lane, in tiles of B::lanes pixels of two
 // rows: whatever the window's size, no lane is empty, the pixels' own bits stay in registers for
-// the whole window, and the maximum over the sender's labels is one of vectors. For levels that
+// a whole row of targets, and the maximum over the sender's labels is one of vectors: in registers
+// for the message to the plane v, in the first-level cache for the one to u. For levels that
 // count the bits of a vector of bytes with one instruction; where tables of a pixel are faster, the
 // lanes have to be labels. C turns volumes (turn.inl).
 
-template <class B, class C>
+template <class B, class C, bool to_v>
 class MessageTile {
     using Value = std::int16_t;
     using V = typename B::V;
@@ -15,8 +16,12 @@ class MessageTile {
     MessageTile(const BitsPair& p, const Window& win, const FixedCost& cost, const Value* lam,
                 Value* out)
         : p_(p), win_(win), cost_(cost), scale_(cost.step), lam_(lam), out_(out),
+          senders_(to_v ? win.du : win.dv), receivers_(to_v ? win.dv : win.du),
           own_(std::size_t(2) * B::planes * stride(p.w)), row_(std::size_t(p.w) * p.words),
-          offsets_(std::size_t(2) * win.du * lanes), best_(std::size_t(2) * (win.dv + 1) * lanes) {}
+          offsets_(std::size_t(2) * (senders_ + 1) * lanes),
+          best_(std::size_t(2) * (receivers_ + 1) * lanes) {
+        for (int l = 0; l < lanes; ++l) column_[l] = static_cast<Value>(B::pixel_of16(l));
+    }
 
     // Planes of one row: a vector may begin up to `lanes` columns before it, and end as far behind.
     static std::size_t stride(int w) { return std::size_t(round_up(w, lanes)) + 2 * lanes; }
@@ -42,14 +47,24 @@ class MessageTile {
 
    private:
     HAMFLOW_INLINE std::uint8_t* own(int r) { return own_.data() + r * B::planes * stride(p_.w); }
-    HAMFLOW_INLINE Value* offsets(int r) {
-        return offsets_.data() + std::size_t(r) * win_.du * lanes;
+    // Of label k, or of the one after the last, which is nobody's.
+    HAMFLOW_INLINE Value* offsets(int r, int k) {
+        return offsets_.data() + (std::size_t(r) * (senders_ + 1) + k) * lanes;
     }
     HAMFLOW_INLINE Value* best(int r, int k) {
-        return best_.data() + (std::size_t(r) * (win_.dv + 1) + k) * lanes;
+        return best_.data() + (std::size_t(r) * (receivers_ + 1) + k) * lanes;
     }
-    // The pixel of a lane; those of even pixels come first, as `scaled16` has them.
-    static HAMFLOW_INLINE int pixel_of(int lane) { return B::pixel_of16(lane); }
+    // values[l] = body(values[l]) for the lanes whose target column with label u is outside.
+    template <class Body>
+    HAMFLOW_INLINE void where_outside(int u, Value* values, const Body& body) const {
+        const long long start = static_cast<long long>(x0_) + win_.u0 + u;
+        const auto bound = [](long long x) {
+            return static_cast<Value>(std::clamp<long long>(x, -1, lanes));
+        };
+        const Value from = bound(-start), to = bound(p_.w - start);
+        for (int l = 0; l < lanes; ++l)
+            values[l] = column_[l] < from || column_[l] >= to ? body(l) : values[l];
+    }
 
     void tile(int x0, const std::uint8_t* targets) {
         x0_ = x0;
@@ -63,8 +78,9 @@ class MessageTile {
         if (!inside_) widest_labels();
         for (int r = 0; r < rows_; ++r) {
             for (int l = 0; l < lanes; ++l)
-                pixel_[r][l] = static_cast<std::ptrdiff_t>(p_.pixel(x0 + pixel_of(l), y_ + r));
+                pixel_[r][l] = static_cast<std::ptrdiff_t>(p_.pixel(x0 + column_[l], y_ + r));
             set_offsets(r);
+            if (!to_v) std::fill_n(best(r, 0), std::size_t(receivers_) * lanes, Value(-32768));
         }
         for (int k = 0; k <= win_.dv; ++k) {
             const bool a = v_[0].contains(k), b = k > 0 && v_[1].contains(k - 1);
@@ -91,32 +107,25 @@ class MessageTile {
         }
     }
 
-    // lam - base of each label and lane; where the target is outside, what loses.
+    // lam - base of each label and lane; where the target column is outside, what loses.
     void set_offsets(int r) {
-        Value* to = offsets(r);
-        turn(win_.du, [&](int k, int l, auto* rows) HAMFLOW_INLINE_LAMBDA {
+        turn(senders_, [&](int k, int l, auto* rows) HAMFLOW_INLINE_LAMBDA {
             std::ptrdiff_t at[turned];
-            for (int i = 0; i < turned; ++i) at[i] = pixel_[r][l + i] * win_.du;
+            for (int i = 0; i < turned; ++i) at[i] = pixel_[r][l + i] * senders_;
             const auto base = C::set1(static_cast<Value>(cost_.base));
             unroll<group>([&](auto i) HAMFLOW_INLINE_LAMBDA {
                 rows[i] = C::subs(C::load_pieces(lam_ + k, at + i), base);
             });
             Turn<C>::transpose(rows);
             unroll<group>([&](auto i) HAMFLOW_INLINE_LAMBDA {
-                C::storeu(to + std::size_t(k + i) * lanes + l, rows[i]);
+                C::storeu(offsets(r, k + i) + l, rows[i]);
             });
         });
-        if (win_.du < group)
-            for (int k = 0; k < win_.du; ++k)
-                for (int l = 0; l < lanes; ++l)
-                    to[k * lanes + l] =
-                        saturate16(lam_[pixel_[r][l] * win_.du + k] - cost_.base);
-        if (inside_) return;
-        for (int l = 0; l < lanes; ++l) {
-            const LabelRange u = u_labels(win_, x0_ + pixel_of(l), p_.w);
-            for (int k = lo_; k < hi_; ++k)
-                if (!u.contains(k)) to[k * lanes + l] = -32768;
-        }
+        for (int k = 0; senders_ < group && k < senders_; ++k)
+            for (int l = 0; l < lanes; ++l)
+                offsets(r, k)[l] = saturate16(lam_[pixel_[r][l] * senders_ + k] - cost_.base);
+        for (int k = lo_; to_v && !inside_ && k < hi_; ++k)
+            where_outside(k, offsets(r, k), [](int) HAMFLOW_INLINE_LAMBDA { return Value(-32768); });
     }
 
     // body(k, l, rows) for the groups of labels and lanes that are turned together.
@@ -138,78 +147,85 @@ class MessageTile {
             if (P0) a[p] = B::loadu(own(0) + p * step + lanes + x0_);
             if (P1) b[p] = B::loadu(own(1) + p * step + lanes + x0_);
         });
-        V best_a[parts], best_b[parts];
+        // To v the best so far, to u what the label v says.
+        V kept_a[parts], kept_b[parts];
+        const V loses = B::set1_16(-32768);
         unroll<parts>([&](auto h) HAMFLOW_INLINE_LAMBDA {
-            best_a[h] = best_b[h] = B::set1_16(-32768);
+            kept_a[h] = to_v || !P0 ? loses : B::load16(offsets(0, k) + h * part);
+            kept_b[h] = to_v || !P1 ? loses : B::load16(offsets(1, k - 1) + h * part);
         });
         const std::uint8_t* t = row + lanes + x0_ + win_.u0 + lo_;
-        const Value* to_a = offsets(0) + std::size_t(lo_) * lanes;
-        const Value* to_b = offsets(1) + std::size_t(lo_) * lanes;
-        for (int u = lo_; u < hi_; ++u, ++t, to_a += lanes, to_b += lanes) {
+        Value* at_a = to_v ? offsets(0, lo_) : best(0, lo_);
+        Value* at_b = to_v ? offsets(1, lo_) : best(1, lo_);
+        for (int u = lo_; u < hi_; ++u, ++t, at_a += lanes, at_b += lanes) {
             V da, db;
             unroll<B::planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
                 const V q = B::load_target(t + p * step);
                 if (P0) da = p ? B::plus_count(da, q, a[p]) : B::count(q, a[p]);
                 if (P1) db = p ? B::plus_count(db, q, b[p]) : B::count(q, b[p]);
             });
+            const auto compare = [&](V& kept, Value* at, V d, int h) HAMFLOW_INLINE_LAMBDA {
+                const V stored = B::load16(at + h * part), scaled = B::scaled16(d, scale_, h);
+                if (to_v)
+                    kept = B::max16(kept, B::minus_scaled16(stored, scaled));
+                else
+                    B::store16(at + h * part, B::max16(stored, B::minus_scaled16(kept, scaled)));
+            };
             unroll<parts>([&](auto h) HAMFLOW_INLINE_LAMBDA {
-                if (P0)
-                    best_a[h] = B::max16(best_a[h], B::minus_scaled16(B::load16(to_a + h * part),
-                                                                      B::scaled16(da, scale_, h)));
-                if (P1)
-                    best_b[h] = B::max16(best_b[h], B::minus_scaled16(B::load16(to_b + h * part),
-                                                                      B::scaled16(db, scale_, h)));
+                if (P0) compare(kept_a[h], at_a, da, h);
+                if (P1) compare(kept_b[h], at_b, db, h);
             });
         }
+        if (!to_v) return;
         unroll<parts>([&](auto h) HAMFLOW_INLINE_LAMBDA {
-            if (P0) B::store16(best(0, k) + h * part, best_a[h]);
-            if (P1) B::store16(best(1, k - 1) + h * part, best_b[h]);
+            if (P0) B::store16(best(0, k) + h * part, kept_a[h]);
+            if (P1) B::store16(best(1, k - 1) + h * part, kept_b[h]);
         });
     }
 
     // What lies outside competes with what lies inside; then back to the order of the volume.
     void finish(int r) {
-        const LabelRange v = v_[r];
-        if (!inside_ || !v.covers(win_.dv)) {
-            for (int l = 0; l < lanes; ++l) {
-                const LabelRange u = u_labels(win_, x0_ + pixel_of(l), p_.w);
-                const Value* lam = lam_ + pixel_[r][l] * win_.du;
-                Value any = -32768, beyond = -32768;
-                for (int k = 0; k < win_.du; ++k)
-                    any = std::max(any, saturate16(lam[k] - cost_.outside));
-                for (int k = 0; k < u.lo; ++k)
-                    beyond = std::max(beyond, saturate16(lam[k] - cost_.outside));
-                for (int k = u.hi; k < win_.du; ++k)
-                    beyond = std::max(beyond, saturate16(lam[k] - cost_.outside));
-                any_[l] = any;
-                beyond_[l] = beyond;
-            }
-            for (int k = 0; k < win_.dv; ++k) {
-                Value* to = best(r, k);
-                if (v.contains(k))
-                    for (int l = 0; l < lanes; ++l) to[l] = std::max(to[l], beyond_[l]);
-                else
-                    std::memcpy(to, any_, sizeof any_);
-            }
-        }
-        const Value* from = best(r, 0);
-        turn(win_.dv, [&](int k, int l, auto* rows) HAMFLOW_INLINE_LAMBDA {
+        if (!inside_ || !v_[r].covers(win_.dv)) compete(r);
+        turn(receivers_, [&](int k, int l, auto* rows) HAMFLOW_INLINE_LAMBDA {
             std::ptrdiff_t at[turned];
-            for (int i = 0; i < turned; ++i) at[i] = pixel_[r][l + i] * win_.dv;
-            const auto zero = C::set1(0);
+            for (int i = 0; i < turned; ++i) at[i] = pixel_[r][l + i] * receivers_;
             unroll<group>([&](auto i) HAMFLOW_INLINE_LAMBDA {
-                rows[i] = C::subs(
-                    zero, C::loadu(from + std::size_t(k + i) * lanes + l));
+                rows[i] = C::subs(C::set1(0), C::loadu(best(r, k + i) + l));
             });
             Turn<C>::transpose(rows);
             unroll<group>([&](auto i) HAMFLOW_INLINE_LAMBDA {
                 C::store_pieces(out_ + k, at + i, rows[i]);
             });
         });
-        if (win_.dv < group)
-            for (int k = 0; k < win_.dv; ++k)
-                for (int l = 0; l < lanes; ++l)
-                    out_[pixel_[r][l] * win_.dv + k] = saturate16(-from[k * lanes + l]);
+        for (int k = 0; receivers_ < group && k < receivers_; ++k)
+            for (int l = 0; l < lanes; ++l)
+                out_[pixel_[r][l] * receivers_ + k] = saturate16(-best(r, k)[l]);
+    }
+    void compete(int r) {
+        // The best of the sender's labels outside of the image: of all, for a label of the
+        // receiver that is itself outside, and of those beyond its ends.
+        alignas(64) Value any[lanes], beyond[lanes];
+        for (int l = 0; l < lanes; ++l) {
+            const LabelRange sent = to_v ? u_labels(win_, x0_ + column_[l], p_.w) : v_[r];
+            const Value* lam = lam_ + pixel_[r][l] * senders_;
+            const auto most = [&](int from, int to) {
+                Value best = -32768;
+                for (int k = from; k < to; ++k) best = std::max(best, lam[k]);
+                return from < to ? saturate16(best - cost_.outside) : Value(-32768);
+            };
+            any[l] = most(0, senders_);
+            beyond[l] = std::max(most(0, sent.lo), most(sent.hi, senders_));
+        }
+        for (int k = 0; k < receivers_; ++k) {
+            Value* to = best(r, k);
+            if (to_v ? !v_[r].contains(k) : v_[r].empty()) {
+                std::memcpy(to, any, sizeof any);
+                continue;
+            }
+            for (int l = 0; l < lanes; ++l) to[l] = std::max(to[l], beyond[l]);
+            if (!to_v && !inside_)
+                where_outside(k, to, [&](int l) HAMFLOW_INLINE_LAMBDA { return any[l]; });
+        }
     }
 
     BitsPair p_;
@@ -218,21 +234,22 @@ class MessageTile {
     typename B::Scale scale_;
     const Value* lam_;
     Value* out_;
+    int senders_, receivers_;  // labels
     int y_ = 0, rows_ = 0, x0_ = 0, lo_ = 0, hi_ = 0;
     bool inside_ = false;
     LabelRange v_[2] = {};
     std::ptrdiff_t pixel_[2][lanes];
-    alignas(64) Value any_[lanes], beyond_[lanes];
+    alignas(64) Value column_[lanes];  // of each lane in the tile: even ones first
     Buffer<std::uint8_t> own_;   // planes of both rows
     Buffer<std::uint64_t> row_;
-    Buffer<Value> offsets_;      // [row][label u][lane]
-    Buffer<Value> best_;         // [row][label v, and a spare one][lane]
+    Buffer<Value> offsets_;      // [row][label of the sender, and a spare one][lane]
+    Buffer<Value> best_;         // [row][label of the receiver, and a spare one][lane]
 };
 
-template <class B, class C>
+template <class B, class C, bool to_v>
 void message_abreast(const BitsPair& p, const Window& win, const FixedCost& cost,
                      const std::int16_t* lam, std::int16_t* out) {
-    using Tile = MessageTile<B, C>;
+    using Tile = MessageTile<B, C, to_v>;
     const std::size_t row_bytes = B::planes * Tile::stride(p.w);
     Buffer<std::uint8_t> targets(row_bytes * p.h);
     parallel_for(p.h, [&](int y) {
