@@ -312,7 +312,7 @@ class ChainSolver {
     Buffer<T> low_cm_, low_m_;    // min cm and min M of each chain of the strip
 };
 
-template <class A, bool two_level, int fixed>
+template <class A, bool two_level>
 typename A::Sum run_chains(const ChainPass<typename A::T, typename A::Share>& pass) {
     const int chains = pass.vertical ? pass.w : pass.h;
     // Rows are read in one piece anyhow, and a second one would no longer fit the cache.
@@ -322,7 +322,7 @@ typename A::Sum run_chains(const ChainPass<typename A::T, typename A::Share>& pa
     const int pieces = std::min(strips, 8 * get_num_threads());
     Buffer<typename A::Sum> sums(static_cast<std::size_t>(chains));
     parallel_for(pieces, [&](int piece) {
-        ChainSolver<A, two_level, fixed> solver(pass, strip);
+        ChainSolver<A, two_level, 0> solver(pass, strip);
         const auto border = [&](int i) {
             return static_cast<int>(static_cast<long long>(strips) * i / pieces) * strip;
         };
@@ -334,16 +334,15 @@ typename A::Sum run_chains(const ChainPass<typename A::T, typename A::Share>& pa
     return sum;
 }
 
-template <class A>
+#include "chains_abreast.inl"
+
+template <class A, class Abreast>
 typename A::Sum chain_pass(const ChainPass<typename A::T, typename A::Share>& pass) {
-    if (pass.reach > 1) return run_chains<A, false, 0>(pass);
-    // The usual numbers of labels get loops of fixed length.
-    if constexpr (A::unrolled) {
-        if (pass.d == 128) return run_chains<A, true, 128 / A::width>(pass);
-        if (pass.d == 64) return run_chains<A, true, 64 / A::width>(pass);
-    }
-    return run_chains<A, true, 0>(pass);
+    if (pass.reach > 1) return run_chains<A, false>(pass);
+    return pass.shares ? run_abreast<Abreast>(pass) : run_chains<A, true>(pass);
 }
 
-std::int64_t chain_pass16(const ChainPass16& pass) { return chain_pass<Labels16>(pass); }
-double chain_pass32(const ChainPass32& pass) { return chain_pass<Labels32>(pass); }
+std::int64_t chain_pass16(const ChainPass16& pass) {
+    return chain_pass<Labels16, Chains16>(pass);
+}
+double chain_pass32(const ChainPass32& pass) { return chain_pass<Labels32, Chains32>(pass); }

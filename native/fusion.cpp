@@ -16,13 +16,29 @@ class FusedChain {
           from_(static_cast<std::size_t>(n_)) {}
 
     void solve(int line) {
+        // Where the labelings agree there is nothing to choose, and the chain falls into parts.
         const std::ptrdiff_t start = rows_ ? static_cast<std::ptrdiff_t>(line) * f_.w : line;
-        double cost[2] = {0, 0};
         for (int i = 0; i < n_; ++i) {
+            if (agree(start + i * step_)) continue;
+            int end = i + 1;
+            while (end < n_ && !agree(start + end * step_)) ++end;
+            choose(line, start, std::max(0, i - 1), std::min(n_, end + 1));
+            i = end;
+        }
+    }
+
+   private:
+    bool agree(std::ptrdiff_t at) const {
+        return f_.u[at] == f_.other_u[at] && f_.v[at] == f_.other_v[at];
+    }
+    // The best choice for the nodes [begin, end).
+    void choose(int line, std::ptrdiff_t start, int begin, int end) {
+        double cost[2] = {0, 0};
+        for (int i = begin; i < end; ++i) {
             const std::ptrdiff_t at = start + i * step_;
             double unary[2], best[2] = {0, 0};
             for (int b = 0; b < 2; ++b) unary[b] = unary_of(at, line, b);
-            if (i) {
+            if (i > begin) {
                 const double weight = (rows_ ? f_.right : f_.down)[at - step_];
                 for (int b = 0; b < 2; ++b) {
                     const double stay = cost[0] + weight * rho(at - step_, 0, at, b);
@@ -34,9 +50,9 @@ class FusedChain {
             for (int b = 0; b < 2; ++b) cost[b] = best[b] + unary[b];
         }
         int choice = cost[1] < cost[0];
-        for (int i = n_ - 1; i >= 0; --i) {
+        for (int i = end - 1; i >= begin; --i) {
             const std::ptrdiff_t at = start + i * step_;
-            const int before = i ? from_[i].choice[choice] : 0;
+            const int before = i > begin ? from_[i].choice[choice] : 0;
             if (choice) {
                 f_.u[at] = f_.other_u[at];
                 f_.v[at] = f_.other_v[at];
@@ -46,7 +62,6 @@ class FusedChain {
         }
     }
 
-   private:
     struct From {
         bool choice[2];
     };

@@ -2,10 +2,12 @@
 #include "simd/avx2.hpp"
 #include "simd/avx2_dot.hpp"
 #include "simd/avx2_labels.hpp"
+#include "simd/x86_chains.hpp"
 
 namespace hamflow {
 namespace avx2 {
 namespace {
+#include "turn.inl"
 #include "bits_tiles.inl"
 #include "min_projection.inl"
 #include "messages.inl"

@@ -2,10 +2,12 @@
 #include "simd/avx512.hpp"
 #include "simd/avx512_dot.hpp"
 #include "simd/avx512_labels.hpp"
+#include "simd/x86_chains.hpp"
 
 namespace hamflow {
 namespace avx512 {
 namespace {
+#include "turn.inl"
 #include "bits_tiles.inl"
 #include "min_projection.inl"
 #include "messages.inl"

@@ -5,6 +5,7 @@
 namespace hamflow {
 namespace portable {
 namespace {
+#include "turn.inl"
 #include "bits_tiles.inl"
 #include "min_projection.inl"
 #include "messages.inl"

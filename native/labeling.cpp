@@ -2,7 +2,11 @@
 #include "labeling.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <vector>
 
 #include "popcount.hpp"
 #include "threads.hpp"
@@ -44,6 +48,16 @@ void margins(int h, int w, int d, const T* slack, const std::int16_t* labels, fl
     });
 }
 
+template <class T>
+void add_values(std::size_t n, T* volume, const std::uint8_t* values, T factor) {
+    constexpr std::size_t chunk = 1 << 16;
+    parallel_for(static_cast<int>((n + chunk - 1) / chunk), [&](int index) {
+        const std::size_t end = std::min(n, (index + 1) * chunk);
+        for (std::size_t i = index * chunk; i < end; ++i)
+            volume[i] = static_cast<T>(volume[i] + factor * values[i]);
+    });
+}
+
 }  // namespace
 
 void distances_at(const BitsPair& p, const Window& win, const std::int16_t* u,
@@ -63,6 +77,70 @@ void costs_at(const PhiPair& p, const Window& win, const std::int16_t* u, const 
         for (int k = 0; inside && k < p.m; ++k)
             sum -= static_cast<double>(p.phi0[i * p.m + k]) * p.phi1[to * p.m + k];
         out[i] = sum;
+    });
+}
+
+double energy_of(int h, int w, const float* right, const float* down, const double* rho,
+                 int rho_count, const std::int16_t* u, const std::int16_t* v, const double* data) {
+    const auto step = [&](std::size_t i, std::size_t j) {
+        const auto of = [&](int a, int b) { return rho[std::min(std::abs(a - b), rho_count - 1)]; };
+        return of(u[i], u[j]) + of(v[i], v[j]);
+    };
+    std::vector<double> rows(static_cast<std::size_t>(h));
+    parallel_for(h, [&](int y) {
+        const std::size_t begin = static_cast<std::size_t>(y) * w, end = begin + w;
+        double costs = 0, edges = 0;
+        for (std::size_t i = begin; i < end; ++i) {
+            costs += data[i];
+            if (i + 1 < end) edges += right[i] * step(i, i + 1);
+            if (y + 1 < h) edges += down[i] * step(i, i + w);
+        }
+        rows[y] = costs + edges;
+    });
+    double sum = 0;
+    for (const double row : rows) sum += row;  // in this order for any number of threads
+    return sum;
+}
+
+void add_label_costs(int h, int w, int d, const std::uint8_t* costs, const std::int16_t* labels,
+                     double* total) {
+    parallel_for(h, [&](int y) {
+        for (int x = 0; x < w; ++x) {
+            const std::size_t i = static_cast<std::size_t>(y) * w + x;
+            // Checked before the call, but another thread of the caller's may write to the labels.
+            total[i] += costs[i * d + std::clamp<int>(labels[i], 0, d - 1)];
+        }
+    });
+}
+
+void add_scaled(std::size_t n, std::int16_t* volume, const std::uint8_t* values,
+                std::int16_t factor) {
+    add_values(n, volume, values, factor);
+}
+void add_scaled(std::size_t n, float* volume, const std::uint8_t* values, float factor) {
+    add_values(n, volume, values, factor);
+}
+
+void expected_costs(int h, int w, int d, const float* expected, const float* most, float slope,
+                    float free, int first, std::uint8_t* out) {
+    parallel_for(h, [&](int y) {
+        for (int x = 0; x < w; ++x) {
+            const std::size_t i = static_cast<std::size_t>(y) * w + x;
+            const float center = expected[i], limit = std::min(255.0f, std::max(0.0f, most[i]));
+            std::uint8_t* to = out + i * d;
+            // The cost is the limit, but for a few displacements around what is expected.
+            std::memset(to, static_cast<int>(limit), static_cast<std::size_t>(d));
+            const float reach = slope > 0 ? free + limit / slope + 1 : static_cast<float>(d);
+            const auto label = [&](float displacement) {
+                const float k = displacement - static_cast<float>(first);
+                return static_cast<int>(std::min(static_cast<float>(d), std::max(0.0f, k)));
+            };
+            for (int k = label(center - reach), end = label(center + reach + 1); k < end; ++k) {
+                const float away = std::fabs(static_cast<float>(first + k) - center) - free;
+                const float cost = std::min(limit, std::max(0.0f, away * slope));
+                to[k] = static_cast<std::uint8_t>(static_cast<int>(cost));
+            }
+        }
     });
 }
 

@@ -21,4 +21,22 @@ void label_margins(int h, int w, int d, const std::int16_t* slack, const std::in
 void label_margins(int h, int w, int d, const float* slack, const std::int16_t* labels,
                    float* out);
 
+// The energy of eq. 3, unrounded, from a labeling's data costs: weights of the edges to the right
+// and down, rho(|t|) for |t| = 0 .. rho_count - 1.
+double energy_of(int h, int w, const float* right, const float* down, const double* rho,
+                 int rho_count, const std::int16_t* u, const std::int16_t* v, const double* data);
+
+// total += the cost of each pixel's label, d of them a pixel.
+void add_label_costs(int h, int w, int d, const std::uint8_t* costs, const std::int16_t* labels,
+                     double* total);
+// volume += factor * values.
+void add_scaled(std::size_t n, std::int16_t* volume, const std::uint8_t* values,
+                std::int16_t factor);
+void add_scaled(std::size_t n, float* volume, const std::uint8_t* values, float factor);
+
+// The costs of d displacements from `first` on, where `expected` is expected:
+// min(most, slope * max(0, distance - free)), rounded down.
+void expected_costs(int h, int w, int d, const float* expected, const float* most, float slope,
+                    float free, int first, std::uint8_t* out);
+
 }  // namespace hamflow

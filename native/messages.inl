@@ -199,10 +199,18 @@ void send_message(const BitsPair& p, const Window& win, Direction to,
         for_each_tile<B>(p, win, [&] { return MessageSink<B, A>(p, win, cost, lam, out); });
 }
 
+#include "messages_abreast.inl"
+
 void message16(const BitsPair& p, const Window& win, Direction to, const FixedCost& cost,
                const std::int16_t* lam, std::int16_t* out) {
     with_words(p, [&](auto words) {
         using B = Bits<decltype(words)::value>;
+        if constexpr (B::pixels_abreast) {
+            if (p.w >= B::lanes && to == Direction::to_u)
+                return message_abreast<B, Chains16, false>(p, win, cost, lam, out);
+            if (p.w >= B::lanes)
+                return message_abreast<B, Chains16, true>(p, win, cost, lam, out);
+        }
         send_message<B, Fixed16<B>>(p, win, to, cost, lam, out);
     });
 }

@@ -393,7 +393,7 @@ class BlockMove {
     }
     double unary(int x, int y, int k) const {
         const std::size_t i = static_cast<std::size_t>(y) * w_ + x;
-        double sum = cost_at_(x, y, k, p_.v[i]) + (p_.unary ? p_.unary[i * d_ + k] : 0);
+        double sum = cost_at_(x, y, k, p_.v[i]) + (p_.unary ? p_.unit * p_.unary[i * d_ + k] : 0);
         if (p_.blocks != Blocks::rows) {
             if (x > 0) sum += rho(right(x - 1, y), k, u(x - 1, y));
             if (x + 1 < w_) sum += rho(right(x, y), k, u(x + 1, y));

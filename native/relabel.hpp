@@ -21,7 +21,7 @@ struct Edges {
 };
 
 // New labels u for the energy with v given; for v given u the same transposed. `unary` (h x w x du,
-// may be null) is added to the data costs.
+// may be null) is added to the data costs, times `unit`.
 template <class T, class Pair, class Cost>
 struct Relabeling {
     Pair pair;
@@ -31,7 +31,8 @@ struct Relabeling {
     Blocks blocks;
     const std::int16_t* v;
     std::int16_t* u;
-    const T* unary;
+    const std::uint8_t* unary;
+    T unit;
 };
 struct ScaledCost {
     float scale, outside;  // of -<phi0, phi1>, and what a target outside costs when scaled

@@ -78,7 +78,8 @@ class ChainRelabeler {
             label_costs(p_.pair, p_.cost, i, pixel(x + p_.win.u0 + u.lo, y + p_.win.v0 + kv),
                            u.hi - u.lo, out + u.lo);
         if (p_.unary)
-            for (int k = 0; k < d_; ++k) out[k] += p_.unary[i * d_ + k];
+            for (int k = 0; k < d_; ++k)
+                out[k] = static_cast<T>(out[k] + p_.unit * p_.unary[i * d_ + k]);
         if (p_.blocks != Blocks::rows) {
             if (x > 0) add_neighbor(p_.u[i - 1], p_.edges.right[i - 1]);
             if (x + 1 < w_) add_neighbor(p_.u[i + 1], p_.edges.right[i]);

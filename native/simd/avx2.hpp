@@ -25,6 +25,7 @@ struct Bits {
     static constexpr int lanes = 32;     // labels per vector
     static constexpr int block = 4;      // vectors that share a load of the tables
     static constexpr int columns = 32;   // of a tile
+    static constexpr bool pixels_abreast = false;
     static constexpr int elem = 1;       // bytes of one label in one plane
     static constexpr int word_planes = 17, word_tables = 18;
     static constexpr int planes = word_planes * words;

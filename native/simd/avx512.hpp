@@ -91,6 +91,14 @@ struct Bits {
         });
     }
 
+    // --- distances of pixels in lanes: messages_abreast.inl ------------------------------------
+    static constexpr bool pixels_abreast = true;
+    static HAMFLOW_INLINE V load_target(const std::uint8_t* p) { return load_once(p); }
+    static HAMFLOW_INLINE V count(V a, V b) { return _mm512_popcnt_epi8(_mm512_xor_si512(a, b)); }
+    static HAMFLOW_INLINE V plus_count(V sum, V a, V b) {
+        return _mm512_add_epi8(sum, count(a, b));
+    }
+
     // --- uint8 -------------------------------------------------------------------------------
     static HAMFLOW_INLINE V load(const std::uint8_t* p) { return _mm512_load_si512(p); }
     static HAMFLOW_INLINE V loadu(const std::uint8_t* p) { return _mm512_loadu_si512(p); }
@@ -150,6 +158,7 @@ struct Bits {
     static HAMFLOW_INLINE void store16(std::int16_t* p, V v) { _mm512_store_si512(p, v); }
     static HAMFLOW_INLINE V set1_16(std::int16_t x) { return _mm512_set1_epi16(x); }
     static HAMFLOW_INLINE V max16(V a, V b) { return _mm512_max_epi16(a, b); }
+    static int pixel_of16(int position) { return position % 32 * 2 + position / 32; }
     // -step * distance of the even (odd) labels; step <= 128.
     struct Scale {
         V even, odd;

@@ -19,6 +19,7 @@ struct Bits {
     static constexpr int lanes = 16;
     static constexpr int block = 4;
     static constexpr int columns = 32;
+    static constexpr bool pixels_abreast = false;
     static constexpr int elem = 1;
     static constexpr int planes = 8 * words;
     static constexpr int f32_parts = 4;

@@ -3,6 +3,7 @@
 
 #include <arm_neon.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "labels.hpp"
@@ -38,6 +39,17 @@ struct Labels16 : FixedLabels {
     // The minimum of all lanes, in all lanes.
     static HAMFLOW_INLINE V min_across(V v) { return vdupq_n_s16(vminvq_s16(v)); }
     static HAMFLOW_INLINE T first(V v) { return vgetq_lane_s16(v, 0); }
+
+    // For chains side by side (chains_abreast.inl).
+    static constexpr int group = width;
+    static HAMFLOW_INLINE V zip_low(V a, V b) { return vzip1q_s16(a, b); }
+    static HAMFLOW_INLINE V zip_high(V a, V b) { return vzip2q_s16(a, b); }
+    static HAMFLOW_INLINE V load_pieces(const T* p, const std::ptrdiff_t* offset) {
+        return loadu(p + offset[0]);
+    }
+    static HAMFLOW_INLINE void store_pieces(T* p, const std::ptrdiff_t* offset, V v) {
+        storeu(p + offset[0], v);
+    }
 };
 
 struct Labels32 : FloatLabels {
@@ -60,7 +72,20 @@ struct Labels32 : FloatLabels {
     static HAMFLOW_INLINE V times(V a, V g) { return vrndmq_f32(vmulq_f32(a, g)); }
     static HAMFLOW_INLINE V min_across(V v) { return vdupq_n_f32(vminvq_f32(v)); }
     static HAMFLOW_INLINE T first(V v) { return vgetq_lane_f32(v, 0); }
+
+    static constexpr int group = width;
+    static HAMFLOW_INLINE V zip_low(V a, V b) { return vzip1q_f32(a, b); }
+    static HAMFLOW_INLINE V zip_high(V a, V b) { return vzip2q_f32(a, b); }
+    static HAMFLOW_INLINE V load_pieces(const T* p, const std::ptrdiff_t* offset) {
+        return loadu(p + offset[0]);
+    }
+    static HAMFLOW_INLINE void store_pieces(T* p, const std::ptrdiff_t* offset, V v) {
+        storeu(p + offset[0], v);
+    }
 };
+
+using Chains16 = Labels16;
+using Chains32 = Labels32;
 
 }  // namespace neon
 }  // namespace hamflow

@@ -261,6 +261,7 @@ struct Bits : Vector {
     static constexpr int lanes = 16;
     static constexpr int block = 4;
     static constexpr int columns = 32;
+    static constexpr bool pixels_abreast = false;
     static constexpr int elem = 1;
     static constexpr int word_planes = 11;
     static constexpr int planes = word_planes * words;

@@ -1,6 +1,7 @@
 // Vectors of labels for the chains of the CRF, as arrays and loops: see label_rows.inl.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -68,6 +69,25 @@ struct LabelLoops {
         return set1(least);
     }
     static HAMFLOW_INLINE T first(V v) { return v.x[0]; }
+
+    // For chains side by side (chains_abreast.inl).
+    static constexpr int group = lanes;
+    static HAMFLOW_INLINE V zip_low(V a, V b) { return zip(a, b, 0); }
+    static HAMFLOW_INLINE V zip_high(V a, V b) { return zip(a, b, lanes / 2); }
+    static HAMFLOW_INLINE V zip(V a, V b, int from) {
+        V r;
+        for (int k = 0; k < lanes / 2; ++k) {
+            r.x[2 * k] = a.x[from + k];
+            r.x[2 * k + 1] = b.x[from + k];
+        }
+        return r;
+    }
+    static HAMFLOW_INLINE V load_pieces(const T* p, const std::ptrdiff_t* offset) {
+        return loadu(p + offset[0]);
+    }
+    static HAMFLOW_INLINE void store_pieces(T* p, const std::ptrdiff_t* offset, V v) {
+        storeu(p + offset[0], v);
+    }
 };
 
 struct Labels16 : FixedLabels, LabelLoops<std::int16_t, 8> {
@@ -112,6 +132,9 @@ struct Labels32 : FloatLabels, LabelLoops<float, 4> {
         });
     }
 };
+
+using Chains16 = Labels16;
+using Chains32 = Labels32;
 
 }  // namespace portable
 }  // namespace hamflow

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow import _native
 from hamflow._types import Field, Flow
 from hamflow.window import Window
 
@@ -43,10 +44,9 @@ class Prior:
         )
 
     def _costs(self, expected: Field, first: int, count: int) -> NDArray[np.uint8]:
-        labels = np.arange(first, first + count, dtype=np.float32)
         costs = np.empty((*expected.shape, count), np.uint8)
-        for row, center, most in zip(costs, expected, self.weight, strict=True):
-            distance = np.abs(labels - center[:, None]) - np.float32(self.free)
-            distance *= np.float32(self.slope)
-            row[:] = np.clip(distance, 0, most[:, None])  # rounds down
+        weight = np.ascontiguousarray(self.weight, np.float32)
+        _native.expected_costs(
+            np.ascontiguousarray(expected, np.float32), weight, self.slope, self.free, first, costs
+        )
         return costs

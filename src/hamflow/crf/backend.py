@@ -52,8 +52,8 @@ class Backend(Protocol):
     def lower(self, volume: Volume, margin: float) -> None:
         """Round a float volume down, in place, and subtract a margin."""
 
-    def add(self, volume: Volume, values: NDArray[Any], sign: int) -> None:
-        """Add an array to a volume, in place, or subtract it: `sign` is 1 or -1."""
+    def add(self, volume: Volume, values: NDArray[np.uint8], factor: float) -> None:
+        """Add a multiple of an array to a volume, in place."""
 
     def chain_pass(
         self,
@@ -88,12 +88,22 @@ class Backend(Protocol):
         blocks: Blocks,
         v: Labels,
         u: Labels,
-        unary: Volume | None = None,
+        unary: NDArray[np.uint8] | None = None,
+        unit: float = 0,
     ) -> None:
         """Give every other row, column or pixel of the plane u its best labels, then the others.
 
-        `unary` has costs of the labels u besides those of the descriptors.
+        `unary` has costs of the labels u besides those of the descriptors, `unit` says how many
+        units of the solver each of them is.
         """
+
+    def energy(
+        self,
+        weights: tuple[NDArray[np.float32], NDArray[np.float32]],
+        rho: Costs,
+        labeling: tuple[Labels, Labels, Costs],
+    ) -> float:
+        """Return the unrounded energy (eq. 3) of labels u, v and their data costs."""
 
     def fuse(
         self,
@@ -136,12 +146,10 @@ class NativeBackend:
         np.floor(volume, out=volume)
         volume -= np.float32(margin)
 
-    def add(self, volume: Volume, values: NDArray[Any], sign: int) -> None:
-        """Add an array to a volume, in place, or subtract it: `sign` is 1 or -1."""
-        if sign > 0:
-            volume += values
-        else:
-            volume -= values
+    def add(self, volume: Volume, values: NDArray[np.uint8], factor: float) -> None:
+        """Add a multiple of an array to a volume, in place."""
+        unit: Any = int if volume.dtype == np.int16 else float
+        _native.add_scaled(volume, values, unit(factor))
 
     def chain_pass(
         self,
@@ -187,12 +195,23 @@ class NativeBackend:
         blocks: Blocks,
         v: Labels,
         u: Labels,
-        unary: Volume | None = None,
+        unary: NDArray[np.uint8] | None = None,
+        unit: float = 0,
     ) -> None:
         """Give every other row, column or pixel of the plane u its best labels, then the others."""
         floats = fields[0].dtype == np.float32
         move: Any = _native.relabel_phi if floats else _native.relabel
-        move(*fields, window.as_tuple(), cost, *edges, blocks, v, u, unary)
+        number: Any = int if edges[0].dtype == np.int16 else float
+        move(*fields, window.as_tuple(), cost, *edges, blocks, v, u, unary, number(unit))
+
+    def energy(
+        self,
+        weights: tuple[NDArray[np.float32], NDArray[np.float32]],
+        rho: Costs,
+        labeling: tuple[Labels, Labels, Costs],
+    ) -> float:
+        """Return the unrounded energy (eq. 3) of labels u, v and their data costs."""
+        return _native.label_energy(*weights, rho, *labeling)
 
     def fuse(
         self,

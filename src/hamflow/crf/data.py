@@ -9,11 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow import _native
 from hamflow._types import Bits, Costs, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
 from hamflow.matching._arrays import words_of
 from hamflow.window import Window
+
+
+Unary = tuple[NDArray[np.uint8], float]
+"""Costs of the labels of a plane (turned as the plane is), and the solver's units in each."""
 
 
 class DataTerm(Protocol):
@@ -40,7 +45,7 @@ class DataTerm(Protocol):
         v: Labels,
         edges: tuple[Volume, Volume, int],
         *,
-        unary: Volume | None = None,
+        unary: Unary | None = None,
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
 
@@ -84,7 +89,7 @@ class BitsData:
         v: Labels,
         edges: tuple[Volume, Volume, int],
         *,
-        unary: Volume | None = None,
+        unary: Unary | None = None,
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
         fields = self._bits if plane == "u" else self._turned
@@ -143,7 +148,7 @@ class PhiData:
         v: Labels,
         edges: tuple[Volume, Volume, int],
         *,
-        unary: Volume | None = None,
+        unary: Unary | None = None,
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
         fields = self._phi if plane == "u" else self._turned
@@ -176,24 +181,22 @@ class WithUnary:
     def use(self, arithmetic: Arithmetic) -> None:
         """Compute messages and moves in this arithmetic from now on."""
         self._data.use(arithmetic)
-        scale = arithmetic.dtype(arithmetic.scale)  # a power of two, 8 at least: exact
-        self._units: dict[Plane, Volume] = {p: a * scale for p, a in self._unary.items()}
+        self._unit = arithmetic.scale  # a power of two, 8 at least: exact
 
     def message(self, to: Plane, lam: Volume, out: Volume) -> None:
         """Send ``min [c + a + b - lam]`` over the sender's labels to the other plane."""
         sender: Plane = "v" if to == "u" else "u"
         # In place, and exactly undone: a copy of lam would be one more volume.
-        self._backend.add(lam, self._units[sender], -1)
+        self._backend.add(lam, self._unary[sender], -self._unit)
         self._data.message(to, lam, out)
-        self._backend.add(lam, self._units[sender], 1)
-        self._backend.add(out, self._units[to], 1)
+        self._backend.add(lam, self._unary[sender], self._unit)
+        self._backend.add(out, self._unary[to], self._unit)
 
     def costs(self, u: Labels, v: Labels) -> Costs:
         """Return the unrounded costs of a labeling, H×W."""
         found = self._data.costs(u, v)
         for values, labels in ((self._unary["u"], u), (self._unary["v"], v)):
-            index = labels[..., None].astype(np.intp)
-            found += np.take_along_axis(values, index, 2)[..., 0]
+            _native.add_label_costs(values, labels, found)
         return found
 
     def relabel(
@@ -204,12 +207,17 @@ class WithUnary:
         v: Labels,
         edges: tuple[Volume, Volume, int],
         *,
-        unary: Volume | None = None,
+        unary: Unary | None = None,
     ) -> None:
         """Give every other row, column or pixel of one plane its best labels, then the others."""
-        own = self._units[plane]
-        total = own if unary is None else own + unary
-        self._data.relabel(plane, blocks, u, v, edges, unary=total)
+        assert unary is None
+        values = self._unary[plane] if plane == "u" else self._turned_unary
+        self._data.relabel(plane, blocks, u, v, edges, unary=(values, self._unit))
+
+    @cached_property
+    def _turned_unary(self) -> NDArray[np.uint8]:
+        """``b`` with rows and columns exchanged, made when the first move needs it."""
+        return _turned(self._unary["v"])
 
 
 _TURNED_BLOCKS: dict[Blocks, Blocks] = {"rows": "columns", "columns": "rows", "pixels": "pixels"}
@@ -228,23 +236,25 @@ def _relabel(
     *,
     labels: tuple[Labels, Labels],
     edges: tuple[Volume, Volume, int],
-    unary: Volume | None,
+    unary: Unary | None,
 ) -> None:
     """Move u; or v, by exchanging rows and columns of everything."""
     u, v = labels
+    values, unit = (None, 0.0) if unary is None else unary
     if plane == "u":
-        move(window, edges=edges, blocks=blocks, u=u, v=v, unary=unary)
+        move(window, edges=edges, blocks=blocks, u=u, v=v, unary=values, unit=unit)
         return
     right, down, reach = edges
     turned = Window(window.v0, window.dv, window.u0, window.du)
     turned_edges = (_turned(down), _turned(right), reach)
-    new, turned_unary = _turned(v), None if unary is None else _turned(unary)
+    new = _turned(v)
     move(
         turned,
         edges=turned_edges,
         blocks=_TURNED_BLOCKS[blocks],
         u=new,
         v=_turned(u),
-        unary=turned_unary,
+        unary=values,
+        unit=unit,
     )
     v[:] = new.T

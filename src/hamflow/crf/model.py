@@ -1,4 +1,4 @@
-"""The energy of eq. 3 in double precision: edge weights, ρ, and the sum over all edges.
+"""The pairwise terms of eq. 3 in double precision: edge weights and ρ.
 
 The shape of ρ is a reconstruction: see `rho`.
 """
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import unit_intensities
-from hamflow._types import Costs, Labels
+from hamflow._types import Costs
 from hamflow.crf.config import CrfConfig
 from hamflow.errors import InputError
 
@@ -56,18 +56,3 @@ def rho(config: CrfConfig, count: int) -> Costs:
     values = np.minimum(config.tau1 + slope * (t - 1), config.tau2)
     values[:1] = 0
     return values
-
-
-def pairwise_energy(
-    u: Labels, v: Labels, right: Weights, down: Weights, rho_values: Costs
-) -> float:
-    """Return ``Σ w_ij [ρ(u_i - u_j) + ρ(v_i - v_j)]``, the second sum of eq. 3."""
-    last = len(rho_values) - 1
-    total = 0.0
-    for weights, axis in ((right[:, :-1], 1), (down[:-1], 0)):
-        difference = np.zeros(weights.shape, np.float64)
-        for labels in (u, v):
-            steps = np.abs(np.diff(labels, axis=axis))
-            difference += rho_values[np.minimum(steps, last)]
-        total += float(np.sum(difference * weights))
-    return total

@@ -10,7 +10,7 @@ from hamflow._types import Costs, Labels, Volume
 from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
 from hamflow.crf.config import Rounding
 from hamflow.crf.data import DataTerm
-from hamflow.crf.model import Weights, pairwise_energy
+from hamflow.crf.model import Weights
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Primal:
         return self._evaluated(u, v, self._data.costs(u, v))
 
     def _evaluated(self, u: Labels, v: Labels, data: Costs) -> Labeling:
-        energy = float(data.sum()) + pairwise_energy(u, v, *self._weights, self._rho)
+        energy = self._backend.energy(self._weights, self._rho, (u, v, data))
         return Labeling(u, v, data, energy)
 
     def _moved(self, before: Labeling, blocks: tuple[Blocks, ...]) -> Labeling:
