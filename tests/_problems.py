@@ -207,8 +207,8 @@ def run_python(
 
 def with_level(name: str, work: Callable[[], T]) -> T:
     """Return what `work` gives by the code for one instruction set."""
-    assert _native.force_level(name)
+    assert hamflow._native.force_level(name)
     try:
         return work()
     finally:
-        _native.force_level(None)
+        hamflow._native.force_level(None)

@@ -50,4 +50,5 @@ def upsample_nearest(field: NDArray[Any], factor: int, shape: tuple[int, int]) -
         for size, have in zip(shape, field.shape, strict=False)
     )
     # First what is smaller: rows are then copied as a whole.
-    return field.take(columns, axis=1).take(rows, axis=0)
+    larger: NDArray[Any] = field.take(columns, axis=1).take(rows, axis=0)
+    return larger

@@ -24,7 +24,8 @@ def gaussian_weights(sigma: float) -> NDArray[np.float32]:
         return np.ones(1, np.float32)
     radius = max(1, math.ceil(3 * sigma))
     weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
-    return (weights / weights.sum()).astype(np.float32)
+    normalized: NDArray[np.float32] = (weights / weights.sum()).astype(np.float32)
+    return normalized
 
 
 def filtered(image: Image, weights: tuple[float, ...], axis: int) -> Image:
