@@ -8,6 +8,7 @@
 #include "candidates.hpp"
 #include "components.hpp"
 #include "edges.hpp"
+#include "features.hpp"
 #include "geodesic.hpp"
 #include "interpolation.hpp"
 #include "planes.hpp"
@@ -237,34 +238,96 @@ void choose(In<std::int32_t, 1> pixel, In<float, 2> unary, In<float, 4> motion, 
 }
 
 void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
-                 std::tuple<float, float> strength, In<float, 2> weight, In<float, 2> right,
-                 In<float, 2> down, std::tuple<float, float, float> terms,
-                 std::tuple<int, int, int, float> schedule, Out<float, 3> flow) {
+                 std::tuple<float, float> strength, In<float, 2> weight,
+                 Maybe<std::tuple<In<float, 2>, In<float, 2>>> edges,
+                 std::tuple<float, float, float, float> terms,
+                 std::tuple<int, int, int, float> schedule, float limit, In<float, 3> start,
+                 Out<float, 3> flow) {
     const std::size_t h = f0.shape(0), w = f0.shape(1);
     expect_area(h, w);
     expect_shape(f0, "f0", {h, w, feature_channels});
     expect_shape(f1, "f1", {h, w, feature_channels});
     expect_shape(weight, "weight", {h, w});
-    expect_shape(right, "right", {h, w});
-    expect_shape(down, "down", {h, w});
+    if (edges) {
+        expect_shape(std::get<0>(*edges), "edges", {h, w});
+        expect_shape(std::get<1>(*edges), "edges", {h, w});
+    }
+    expect_shape(start, "start", {h, w, 2});
     expect_shape(flow, "flow", {h, w, 2});
-    const auto [alpha, zeta, epsilon] = terms;
+    const auto [alpha, kappa, zeta, epsilon] = terms;
     const auto [warps, inner, sweeps, omega] = schedule;
     if (first_group < 0 || first_group > feature_channels)
         throw nb::value_error("first_group: 0 to 8 channels");
-    if (!(alpha >= 0) || !(zeta > 0) || !(epsilon > 0))
-        throw nb::value_error("terms: alpha >= 0, zeta > 0, epsilon > 0");
+    if (!(alpha >= 0) || !(kappa >= 0) || !(zeta > 0) || !(epsilon > 0))
+        throw nb::value_error("terms: alpha >= 0, kappa >= 0, zeta > 0, epsilon > 0");
     for (const int count : {warps, inner, sweeps})
         if (count < 0 || count > max_steps) throw nb::value_error("schedule: counts in 0..10000");
     if (!(omega > 0 && omega < 2)) throw nb::value_error("schedule: omega in 0..2");
+    if (!(limit >= 0)) throw nb::value_error("limit must not be negative");
     expect_finite("strength", std::get<0>(strength), std::get<1>(strength));
-    expect_finite("terms", alpha, zeta, epsilon);
-    const Variational problem{side(h),       side(w),     f0.data(),   f1.data(),
-                              first_group,   {std::get<0>(strength), std::get<1>(strength)},
-                              weight.data(), right.data(), down.data(), alpha,
-                              zeta,          epsilon,     warps,       inner,
-                              sweeps,        omega,       flow.data()};
+    expect_finite("terms", alpha, kappa, zeta, epsilon);
+    const Variational problem{side(h),
+                              side(w),
+                              f0.data(),
+                              f1.data(),
+                              first_group,
+                              {std::get<0>(strength), std::get<1>(strength)},
+                              weight.data(),
+                              edges ? std::get<0>(*edges).data() : nullptr,
+                              edges ? std::get<1>(*edges).data() : nullptr,
+                              alpha,
+                              kappa,
+                              zeta,
+                              epsilon,
+                              warps,
+                              inner,
+                              sweeps,
+                              omega,
+                              limit,
+                              start.data(),
+                              flow.data()};
     without_gil([&] { refine_variational(problem); });
+}
+
+void features_of_image(In<float, 3> image, In<float, 1> smoothing, Out<float, 3> features) {
+    const std::size_t h = image.shape(0), w = image.shape(1), count = smoothing.shape(0);
+    expect_area(h, w);
+    expect_shape(image, "image", {h, w, 3});
+    expect_shape(features, "features", {h, w, feature_channels});
+    if (count % 2 != 1 || count > 1001)
+        throw nb::value_error("smoothing: an odd number of weights, at most 1001");
+    const Features problem{side(h),          side(w),         image.data(), static_cast<int>(count / 2),
+                           smoothing.data(), features.data()};
+    without_gil([&] { compute_features(problem); });
+}
+
+void guards_of_flow(In<float, 3> flow, In<float, 2> weight, float boundary, float near,
+                    Out<float, 2> right, Out<float, 2> down, Out<float, 2> guarded) {
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
+    expect_area(h, w);
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_shape(weight, "weight", {h, w});
+    expect_shape(right, "right", {h, w});
+    expect_shape(down, "down", {h, w});
+    expect_shape(guarded, "guarded", {h, w});
+    if (!(boundary > 0)) throw nb::value_error("boundary must be positive");
+    expect_finite("boundary and near", boundary, near);
+    const Guards problem{side(h),      side(w),     flow.data(), weight.data(), boundary, near,
+                         right.data(), down.data(), guarded.data()};
+    without_gil([&] { compute_guards(problem); });
+}
+
+void upsample(In<float, 3> field, int factor, Out<float, 3> out) {
+    const std::size_t channels = field.shape(2);
+    expect_area(field.shape(0), field.shape(1));
+    expect_area(out.shape(0), out.shape(1));
+    expect_shape(out, "out", {out.shape(0), out.shape(1), channels});
+    if (factor < 1 || factor > max_steps) throw nb::value_error("factor: 1 to 10000");
+    if (channels > 16) throw nb::value_error("field: at most 16 channels");
+    const Upsampling problem{side(field.shape(0)), side(field.shape(1)),
+                             static_cast<int>(channels), field.data(), factor,
+                             side(out.shape(0)), side(out.shape(1)), out.data()};
+    without_gil([&] { upsample_linear(problem); });
 }
 
 void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<float, 2> trust,
@@ -392,8 +455,12 @@ void define_refinement(nb::module_& m) {
           nb::arg("first"), nb::arg("second"), nb::arg("distance"), nb::arg("scale"),
           nb::arg("fit"), nb::arg("bounds"), out("hidden"), out("confidence"));
     m.def("variational", variational, nb::arg("f0"), nb::arg("f1"), nb::arg("first_group"),
-          nb::arg("strength"), nb::arg("weight"), nb::arg("right"), nb::arg("down"),
-          nb::arg("terms"), nb::arg("schedule"), out("flow"));
+          nb::arg("strength"), nb::arg("weight"), nb::arg("edges").none(), nb::arg("terms"),
+          nb::arg("schedule"), nb::arg("limit"), nb::arg("start"), out("flow"));
+    m.def("features", features_of_image, nb::arg("image"), nb::arg("smoothing"), out("features"));
+    m.def("guards", guards_of_flow, nb::arg("flow"), nb::arg("weight"), nb::arg("boundary"),
+          nb::arg("near"), out("right"), out("down"), out("guarded"));
+    m.def("upsample", upsample, nb::arg("field"), nb::arg("factor"), out("out"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
           nb::arg("trust"), nb::arg("where"), nb::arg("neighborhood"), nb::arg("data"),
           nb::arg("agreement"), nb::arg("margins"), out("flow"));

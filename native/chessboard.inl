@@ -32,20 +32,21 @@ struct Field {
     }
 };
 
-// Several fields, zero at first.
+// Several fields, zero at first; or a single row of each, which then stands for all of them.
 class Fields {
    public:
-    Fields(const Board& board, int count)
-        : stride_(board.stride), plane_(stride_ * static_cast<std::size_t>(board.h + 2)),
+    Fields(const Board& board, int count, bool single = false)
+        : first_(single ? 0 : board.stride), stride_(single ? 0 : board.stride),
+          plane_(board.stride * static_cast<std::size_t>(single ? 1 : board.h + 2)),
           pages_((count * 2 * plane_ + 2 * lanes) * sizeof(float)) {}
 
     Field operator[](int k) const {
-        return {static_cast<float*>(pages_.data()) + lanes + 2 * k * plane_ + stride_, stride_,
+        return {static_cast<float*>(pages_.data()) + lanes + 2 * k * plane_ + first_, stride_,
                 plane_};
     }
 
    private:
-    std::size_t stride_, plane_;
+    std::size_t first_, stride_, plane_;
     Pages pages_;
 };
 

@@ -4,7 +4,8 @@
 constexpr int channels = feature_channels;
 constexpr int terms = 6;       // of [du dv 1] J [du dv 1]^T: uu, uv, vv, ut, vt, tt
 constexpr int chunk = 256;     // pixels whose forms stay in the fastest cache
-constexpr int ring_rows = 8;   // of which derivatives need five
+constexpr int sum_rows = 5;         // that derivatives need
+constexpr int difference_rows = 3;  // from the last one warped back to the one in the middle
 
 // Where each pixel of a row is taken from: the pixel to the left and above, and the weights of four
 // columns and rows (Catmull-Rom).
@@ -159,43 +160,50 @@ struct Forms {
     Field group[2][terms];
 };
 
+// Call `row` for consecutive rows.
 class Linearization {
    public:
-    Linearization(const Variational& p, const Board& board, Forms& forms)
-        : p_(p), board_(board), forms_(forms), pitch_(round_up(p.w + 2, lanes) + lanes),
-          targets_(p.w), interleaved_(2 * static_cast<std::size_t>(p.w) * channels),
-          sum_(ring_rows * channels * pitch_), difference_(ring_rows * channels * pitch_) {}
+    Linearization(const Variational& p, const Board& board, const Forms& forms, int begin)
+        : p_(p), board_(board), forms_(forms), next_(std::max(begin - 2, 0)),
+          pitch_(static_cast<std::size_t>(round_up(p.w + 2, lanes) + lanes)), targets_(p.w),
+          interleaved_(2 * static_cast<std::size_t>(p.w) * channels),
+          weight_(static_cast<std::size_t>(difference_rows) * p.w),
+          sum_(sum_rows * channels * pitch_), difference_(difference_rows * channels * pitch_) {}
 
-    void rows(int begin, int end) {
-        int next = std::max(begin - 2, 0);  // to be warped
-        for (int y = begin; y < end; ++y) {
-            for (; next <= std::min(y + 2, p_.h - 1); ++next) warp(next, begin, end);
-            for (int x = 0; x < p_.w; x += chunk) linearize(y, x, std::min(chunk, p_.w - x));
-        }
+    void row(int y) {
+        for (; next_ <= std::min(y + 2, p_.h - 1); ++next_) warp(next_);
+        for (int x = 0; x < p_.w; x += chunk) linearize(y, x, std::min(chunk, p_.w - x));
+        split_row(board_, y, weight(y), 1, forms_.weight);
     }
 
    private:
-    float* row(Buffer<float>& ring, int y, int channel) {
-        return ring.data() + ((y % ring_rows) * channels + channel) * pitch_ + lanes;
+    float* sum(int y, int channel) {
+        return sum_.data() + ((y % sum_rows) * channels + channel) * pitch_ + lanes;
+    }
+    float* difference(int y, int channel) {
+        return difference_.data() + ((y % difference_rows) * channels + channel) * pitch_ + lanes;
+    }
+    float* weight(int y) {
+        return weight_.data() + static_cast<std::size_t>(y % difference_rows) * p_.w;
     }
 
-    void warp(int y, int begin, int end) {
-        float* sum = interleaved_.data();
-        float* difference = sum + static_cast<std::size_t>(p_.w) * channels;
+    void warp(int y) {
+        const int w = p_.w;
+        float* both = interleaved_.data();
+        float* apart = both + static_cast<std::size_t>(w) * channels;
         find_targets(p_, y, targets_);
-        warp_row(p_, y, targets_, sum, difference);
-        planar(sum, p_.w, row(sum_, y, 0), pitch_);
-        planar(difference, p_.w, row(difference_, y, 0), pitch_);
+        warp_row(p_, y, targets_, both, apart);
+        planar(both, w, sum(y, 0), pitch_);
+        planar(apart, w, difference(y, 0), pitch_);
         for (int f = 0; f < channels; ++f) {  // constant beyond the border
-            float* mean = row(sum_, y, f);
-            mean[-1] = mean[-2] = mean[0];
-            mean[p_.w] = mean[p_.w + 1] = mean[p_.w - 1];
+            float* row = sum(y, f);
+            row[-1] = row[-2] = row[0];
+            row[w] = row[w + 1] = row[w - 1];
         }
-        if (y < begin || y >= end) return;
-        const float* weight = p_.weight + static_cast<std::size_t>(y) * p_.w;
-        float* row = sum;  // no longer needed
-        for (int x = 0; x < p_.w; ++x) row[x] = targets_.inside[x] ? weight[x] : 0;
-        split_row(board_, y, row, 1, forms_.weight);
+        const float* HAMFLOW_RESTRICT given = p_.weight + static_cast<std::size_t>(y) * w;
+        const int* HAMFLOW_RESTRICT inside = targets_.inside.data();
+        float* HAMFLOW_RESTRICT to = weight(y);
+        for (int x = 0; x < w; ++x) to[x] = inside[x] ? given[x] : 0;
     }
 
     void linearize(int y, int x, int count) {
@@ -206,9 +214,9 @@ class Linearization {
             const float* column[4];
             for (int k = 0; k < 4; ++k) {
                 const int yy = y + k - (k < 2 ? 2 : 1);
-                column[k] = row(sum_, std::min(std::max(yy, 0), p_.h - 1), f) + x;
+                column[k] = sum(std::min(std::max(yy, 0), p_.h - 1), f) + x;
             }
-            add_channel(row(sum_, y, f) + x, column, row(difference_, y, f) + x, count,
+            add_channel(sum(y, f) + x, column, difference(y, f) + x, count,
                         p_.zeta * p_.zeta, form[f >= p_.first_group]);
         }
         for (int g = 0; g < 2; ++g)
@@ -223,8 +231,9 @@ class Linearization {
 
     const Variational& p_;
     const Board& board_;
-    Forms& forms_;
+    const Forms& forms_;
+    int next_;  // row to be warped
     std::size_t pitch_;
     Targets targets_;
-    Buffer<float> interleaved_, sum_, difference_;
+    Buffer<float> interleaved_, weight_, sum_, difference_;
 };

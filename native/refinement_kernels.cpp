@@ -26,5 +26,8 @@ void refine_variational(const Variational& problem) {
 }
 
 void choose_motions(const Boundaries& problem) { active_refinement().choose_motions(problem); }
+void compute_features(const Features& problem) { active_refinement().compute_features(problem); }
+void compute_guards(const Guards& problem) { active_refinement().compute_guards(problem); }
+void upsample_linear(const Upsampling& problem) { active_refinement().upsample_linear(problem); }
 
 }  // namespace hamflow

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "boundaries.hpp"
+#include "features.hpp"
 #include "variational.hpp"
 
 namespace hamflow {
@@ -11,6 +12,9 @@ struct RefinementKernels {
     const char* name;  // of the level
     void (*refine_variational)(const Variational&);
     void (*choose_motions)(const Boundaries&);
+    void (*compute_features)(const Features&);
+    void (*compute_guards)(const Guards&);
+    void (*upsample_linear)(const Upsampling&);
 };
 
 extern const RefinementKernels portable_refinement;

@@ -28,5 +28,8 @@
 #define HAMFLOW_RESTRICT
 #endif
 
-#define HAMFLOW_REFINEMENT_TABLE(name, ns) \
-    { name, ns::refine_variational, ns::choose_motions }
+#define HAMFLOW_REFINEMENT_TABLE(name, ns)                                             \
+    {                                                                                  \
+        name, ns::refine_variational, ns::choose_motions, ns::compute_features,        \
+            ns::compute_guards, ns::upsample_linear                                    \
+    }

@@ -4,11 +4,13 @@ namespace hamflow {
 namespace portable {
 namespace {
 #include "chessboard.inl"
+#include "vectors.inl"
 #include "linearization.inl"
 #include "relaxation.inl"
 #include "variational.inl"
-#include "vectors.inl"
 #include "boundaries.inl"
+#include "features.inl"
+#include "guards.inl"
 }  // namespace
 }  // namespace portable
 const RefinementKernels portable_refinement = HAMFLOW_REFINEMENT_TABLE("portable", portable);

@@ -21,21 +21,20 @@ struct State {
     Field right, down;   // edge weights times alpha / 2, 0 at the border
 };
 
+// Call `row` for consecutive rows.
 class Assembly {
    public:
-    Assembly(const Variational& p, const Board& board, Forms& forms, State& state, System& system)
+    Assembly(const Variational& p, const Board& board, const Forms& forms, const State& state,
+             const System& system, int begin)
         : p_(p), board_(board), forms_(forms), state_(state), system_(system),
-          psi_(3 * 2 * board.stride + 2 * lanes, 0.0f) {}
+          next_(std::max(begin - 1, 0)), psi_(3 * 2 * board.stride + 2 * lanes, 0.0f) {}
 
-    void rows(int begin, int end) {
-        int next = std::max(begin - 1, 0);
-        for (int y = begin; y < end; ++y) {
-            for (; next <= std::min(y + 1, p_.h - 1); ++next)
-                for (int color = 0; color < 2; ++color) robust(next, color);
-            for (int color = 0; color < 2; ++color) {
-                data(y, color);
-                couple(y, color);
-            }
+    void row(int y) {
+        for (; next_ <= std::min(y + 1, p_.h - 1); ++next_)
+            for (int color = 0; color < 2; ++color) robust(next_, color);
+        for (int color = 0; color < 2; ++color) {
+            data(y, color);
+            couple(y, color);
         }
     }
 
@@ -54,7 +53,7 @@ class Assembly {
             const float *HAMFLOW_RESTRICT flow, *HAMFLOW_RESTRICT step;
             float operator[](int k) const { return flow[k] + step[k]; }
         };
-        const auto total = [&](Field& flow, Field& step, int row, int c, int from) {
+        const auto total = [&](const Field& flow, const Field& step, int row, int c, int from) {
             return Total{flow.row(row, c) + from, step.row(row, c) + from};
         };
         // Beyond the border a pixel stands for its neighbor.
@@ -171,14 +170,15 @@ class Assembly {
 
     const Variational& p_;
     const Board& board_;
-    Forms& forms_;
-    State& state_;
-    System& system_;
+    const Forms& forms_;
+    const State& state_;
+    const System& system_;
+    int next_;           // row whose psi' is needed next
     Buffer<float> psi_;  // three rows
 };
 
 // One color of a row, to the end of its padding, where all is zero.
-void relax_row(const Board& board, System& s, State& state, float omega, int y, int color) {
+void relax_row(const Board& board, const System& s, const State& state, float omega, int y, int color) {
     const int shift = board.shift(y, color), other = 1 - color;
     const int count = round_up(board.count(y, color), lanes);
     const float *HAMFLOW_RESTRICT bu = s.bu.row(y, color), *HAMFLOW_RESTRICT bv = s.bv.row(y, color);
@@ -208,7 +208,7 @@ void relax_row(const Board& board, System& s, State& state, float omega, int y, 
 // t - 1 of row y + 1, while all of these rows are in the cache.
 class Relaxation {
    public:
-    Relaxation(const Variational& p, const Board& board, System& system, State& state)
+    Relaxation(const Variational& p, const Board& board, const System& system, const State& state)
         : board_(board), system_(system), state_(state), omega_(p.omega) {}
 
     void run(int sweeps) {
@@ -257,7 +257,7 @@ class Relaxation {
     }
 
     const Board& board_;
-    System& system_;
-    State& state_;
+    const System& system_;
+    const State& state_;
     float omega_;
 };

@@ -17,11 +17,15 @@ struct Variational {
     int first_group;             // how many channels belong to the first group
     float strength[2];           // of the two groups
     const float* weight;         // h x w, of the data term; 0 where a pixel has no partner
-    const float *right, *down;   // h x w, edge weights to the neighbors
-    float alpha, zeta, epsilon;
+    const float *right, *down;   // h x w, edge weights to the neighbors beside those of the image,
+                                 // which are exp(-kappa * mean contrast of the first three
+                                 // channels); or null
+    float alpha, kappa, zeta, epsilon;
     int warps, inner, sweeps;
     float omega;                 // over-relaxation
-    float* flow;                 // h x w x 2, in and out
+    float limit;                 // how far a component may move in all
+    const float* start;          // h x w x 2
+    float* flow;                 // h x w x 2, apart from it
 };
 
 void refine_variational(const Variational&);

@@ -203,3 +203,12 @@ def run_python(
         timeout=timeout,
         check=False,
     )
+
+
+def with_level(name: str, work: Callable[[], T]) -> T:
+    """Return what `work` gives by the code for one instruction set."""
+    assert hamflow._native.force_level(name)
+    try:
+        return work()
+    finally:
+        hamflow._native.force_level(None)

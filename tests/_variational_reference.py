@@ -38,17 +38,19 @@ class Problem:
 
 
 def run(p: Problem) -> Array:
-    flow = p.flow.copy()
+    flow = np.empty_like(p.flow)
+    alpha, zeta, epsilon = p.terms
     _native.variational(
         p.f0,
         p.f1,
         p.first_group,
         p.strength,
         p.weight,
-        p.right,
-        p.down,
-        p.terms,
+        (p.right, p.down),
+        (alpha, 0.0, zeta, epsilon),
         p.schedule,
+        math.inf,
+        p.flow,
         flow,
     )
     return flow

@@ -277,10 +277,15 @@ def later_arguments(function: str) -> Arguments:
         | pixel
         | {"unary": zeros(1, 2), "motion": zeros(2, H, W, 2), "how": (1.0, 1)}
         | {"label": zeros(H, W, dtype=np.int32)},
-        "variational": steps
-        | pair
+        "variational": pair
         | {"first_group": 3, "strength": (0.1, 1.0), "weight": zeros(H, W)}
-        | {"terms": (1.0, 0.1, 0.1), "schedule": (1, 1, 1, 1.0), "flow": flow},
+        | {"edges": (zeros(H, W), zeros(H, W)), "terms": (1.0, 1.0, 0.1, 0.1)}
+        | {"schedule": (1, 1, 1, 1.0), "limit": 1.0, "start": flow, "flow": zeros(H, W, 2)},
+        "features": {"image": zeros(H, W, 3), "smoothing": zeros(3), "features": zeros(H, W, 8)},
+        "guards": steps
+        | {"flow": flow, "weight": zeros(H, W), "boundary": 1.0, "near": 1.0}
+        | {"guarded": zeros(H, W)},
+        "upsample": {"field": flow, "factor": 2, "out": zeros(2 * H, 2 * W, 2)},
         "choose_motions": pair
         | {"guide": zeros(H, W, 3), "trust": zeros(H, W), "where": (1.0, 1, 1)}
         | {"neighborhood": (1, 1.0, 1.0), "data": (1.0, 1.0), "agreement": (1.0, 1.0, 1.0)}
@@ -309,6 +314,9 @@ TOO_LARGE = {
     "score_candidates": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
     "choose_candidates": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
     "variational": {"f0": np.zeros((*HUGE, 0), np.float32)},
+    "features": {"image": np.zeros((*HUGE, 0), np.float32)},
+    "guards": {"flow": np.zeros((*HUGE, 0), np.float32)},
+    "upsample": {"field": np.zeros((*HUGE, 0), np.float32)},
     "choose_motions": {"f0": np.zeros((*HUGE, 0), np.float32)},
 }
 

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
+
 
 def downsample(image: NDArray[Any], factor: int) -> NDArray[Any]:
     """Return the means of boxes of factor × factor pixels; incomplete boxes are left out."""
@@ -34,17 +37,10 @@ def upsample_linear(
     Beyond the outermost centers it is constant. Values stay as they are: multiply a flow by the
     factor yourself.
     """
-    for axis, size in enumerate(shape):
-        place = (np.arange(size, dtype=np.float32) + 0.5) / factor - 0.5
-        place = place.clip(0, field.shape[axis] - 1)
-        before = place.astype(np.intp)
-        after = np.minimum(before + 1, field.shape[axis] - 1)
-        share = (place - before).astype(np.float32)
-        share = share.reshape((-1,) + (1,) * (field.ndim - 1 - axis))
-        lower, upper = field.take(before, axis), field.take(after, axis)
-        # In this order equal neighbors give exactly their value.
-        field = lower + share * (upper - lower)
-    return field
+    planes = np.ascontiguousarray(field.reshape(*field.shape[:2], -1), np.float32)
+    larger = np.empty((*shape, planes.shape[2]), np.float32)
+    _native.upsample(planes, factor, larger)
+    return larger.reshape(*shape, *field.shape[2:])
 
 
 def upsample_nearest(field: NDArray[Any], factor: int, shape: tuple[int, int]) -> NDArray[Any]:
@@ -53,4 +49,6 @@ def upsample_nearest(field: NDArray[Any], factor: int, shape: tuple[int, int]) -
         np.minimum(np.arange(size) // factor, have - 1)
         for size, have in zip(shape, field.shape, strict=False)
     )
-    return np.ascontiguousarray(field[rows][:, columns])
+    # First what is smaller: rows are then copied as a whole.
+    larger: NDArray[Any] = field.take(columns, axis=1).take(rows, axis=0)
+    return larger

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from _problems import same_bytes, with_threads
+from _flows_reference import jumps, largest_around
+from _problems import same_bytes, with_level, with_threads
 from _synthetic import SMALL, textures
-from hamflow import Frame, InputError
+from hamflow import Frame, InputError, _native
 from hamflow._scale import upsample_linear
 from hamflow.datasets.synthetic import SyntheticScene, render_scene
 from hamflow.descriptors import load_model
@@ -80,6 +81,24 @@ def test_whole_pixels_become_fractions() -> None:
     assert abs(flow[8:-8, 8:-8] - [0, -0.5]).max() < 0.1
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (7, 2), (13, 37)])
+def test_guards_equal_plain_numpy(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    flow = rng.normal(size=(*shape, 2)).astype(F)
+    weight = rng.random(shape).astype(F)
+    found = np.full((3, *shape), np.nan, F)
+    _native.guards(flow, weight, 0.5, 1.5, *found)
+    right, down = jumps(flow)
+    mixed = largest_around(right, down, 2)
+    assert np.allclose(found[0, :, :-1], 1 / (1 + (right / 0.5) ** 2)[:, :-1], rtol=1e-5)
+    assert np.allclose(found[1, :-1], 1 / (1 + (down / 0.5) ** 2)[:-1], rtol=1e-5)
+    assert not found[0, :, -1].any()
+    assert not found[1, -1].any()
+    assert np.allclose(found[2], weight / (1 + (mixed / 1.5) ** 2), rtol=1e-5)
+    _native.guards(flow, weight, 0.5, 0.0, *found)
+    assert same_bytes(found[2], weight)
+
+
 def test_equal_images_and_threads() -> None:
     frame, other = frames(scene(0))
     nothing, everywhere = np.zeros((80, 96, 2), F), np.ones((80, 96), np.bool_)
@@ -90,6 +109,10 @@ def test_equal_images_and_threads() -> None:
         return GuardedRefinement()((frame, other), small, visible, 2)
 
     assert same_bytes(with_threads(1, run), with_threads(3, run))
+    expected = run()
+    for level in _native.levels():
+        frame, other = frames(scene(0))  # features anew
+        assert same_bytes(with_level(level, run), expected)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (7, 2), (13, 17)])

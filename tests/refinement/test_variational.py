@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from _problems import same_bytes, with_threads
+from _problems import same_bytes, with_level, with_threads
 from _variational_reference import (
     Array,
     F,
@@ -24,7 +24,7 @@ from _variational_reference import (
     reference,
     run,
 )
-from hamflow import InputError
+from hamflow import InputError, _native
 from hamflow.refinement import VariationalRefinement, refine
 from hamflow.refinement.variational import features
 
@@ -229,6 +229,21 @@ def test_threads() -> None:
         assert same_bytes(one, with_threads(count, lambda: run(p)))
 
 
+@pytest.mark.parametrize("sweeps", [1, 7, 40])
+def test_sweeps_of_blocks_that_meet(sweeps: int) -> None:
+    """The more threads, the more blocks of rows share the work; more sweeps take several passes."""
+    p = random_problem(np.random.default_rng(1), (150, 21), schedule=(2, 1, sweeps, 1.9))
+    one = with_threads(1, lambda: run(p))
+    for count in (2, 3, 16):
+        assert same_bytes(one, with_threads(count, lambda: run(p)))
+
+
+def test_levels() -> None:
+    p = random_problem(np.random.default_rng(2), (31, 67), schedule=(2, 2, 5, 1.8))
+    results = [with_level(level, lambda: run(p)) for level in _native.levels()]
+    assert all(same_bytes(result, results[0]) for result in results)
+
+
 def test_nothing_to_do() -> None:
     p = random_problem(np.random.default_rng(0), (6, 7))
     for schedule in itertools.product((0, 1), repeat=3):
@@ -256,9 +271,9 @@ def test_types_of_flow_and_weight() -> None:
         ({"f0": np.zeros((4, 5, 7), F)}, "f0 has the wrong shape"),
         ({"f1": np.zeros((4, 6, 8), F)}, "f1 has the wrong shape"),
         ({"weight": np.zeros((5, 5), F)}, "weight has the wrong shape"),
-        ({"right": np.zeros((4, 4), F)}, "right has the wrong shape"),
-        ({"down": np.zeros((3, 5), F)}, "down has the wrong shape"),
-        ({"flow": np.zeros((4, 5, 3), F)}, "flow has the wrong shape"),
+        ({"right": np.zeros((4, 4), F)}, "edges has the wrong shape"),
+        ({"down": np.zeros((3, 5), F)}, "edges has the wrong shape"),
+        ({"flow": np.zeros((4, 5, 3), F)}, "start has the wrong shape"),
         ({"first_group": 9}, "first_group"),
         ({"first_group": -1}, "first_group"),
         ({"terms": (-1, 1, 1)}, "terms"),

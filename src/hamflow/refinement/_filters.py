@@ -5,21 +5,27 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hamflow._types import Image
-
-DERIVATIVE = (1 / 12, -8 / 12, 0.0, 8 / 12, -1 / 12)
-"""Five-point derivative, as weights of the pixels at -2, -1, 0, 1, 2."""
 
 
 def gaussian(image: Image, sigma: float) -> Image:
     """Smooth along both axes; 0 leaves the image as it is."""
     if sigma <= 0:
         return image
+    weights = tuple(float(weight) for weight in gaussian_weights(sigma))
+    return filtered(filtered(image, weights, 0), weights, 1)
+
+
+def gaussian_weights(sigma: float) -> NDArray[np.float32]:
+    """Return the weights of the pixels around one, an odd number of them."""
+    if sigma <= 0:
+        return np.ones(1, np.float32)
     radius = max(1, math.ceil(3 * sigma))
     weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
-    weights /= weights.sum()
-    return filtered(filtered(image, tuple(weights), 0), tuple(weights), 1)
+    normalized: NDArray[np.float32] = (weights / weights.sum()).astype(np.float32)
+    return normalized
 
 
 def filtered(image: Image, weights: tuple[float, ...], axis: int) -> Image:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._check import check_range
-from hamflow._types import Field, Flow, Image, Mask
-
-T = TypeVar("T", np.float32, np.bool_)
+from hamflow._types import Field, Flow, Image
 
 
 @dataclass(frozen=True)
@@ -125,30 +121,3 @@ def choose(
         chosen,
     )
     return chosen
-
-
-def jumps(flow: Flow) -> tuple[Field, Field]:
-    """Return how much a flow changes to the right and lower neighbors, 0 at the border."""
-    right, down = (np.zeros(flow.shape[:2], np.float32) for _ in range(2))
-    right[:, :-1] = np.hypot(*np.moveaxis(np.diff(flow, axis=1), 2, 0))
-    down[:-1] = np.hypot(*np.moveaxis(np.diff(flow, axis=0), 2, 0))
-    return right, down
-
-
-def largest_around(right: Field, down: Field, reach: int) -> Field:
-    """Return the largest jump to be met within a square of `reach` pixels on all sides."""
-    largest = np.maximum(right, down)
-    largest[:, 1:] = np.maximum(largest[:, 1:], right[:, :-1])
-    largest[1:] = np.maximum(largest[1:], down[:-1])
-    return dilated(largest, reach)
-
-
-def dilated(field: NDArray[T], reach: int) -> NDArray[T]:
-    """Return the largest value, not below 0, within a square of `reach` pixels on all sides."""
-    for axis in (0, 1):
-        padding = [(reach, reach) if a == axis else (0, 0) for a in range(2)]
-        padded, size = np.pad(field, padding), field.shape[axis]
-        for k in range(2 * reach + 1):
-            part = padded[k : k + size] if axis == 0 else padded[:, k : k + size]
-            field = np.maximum(field, part)
-    return field

@@ -7,16 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
 from hamflow._check import check_range
 from hamflow._types import Field, Flow, FrameLike, Image, Mask
-from hamflow.refinement.boundaries import MotionChoice, choose, jumps, largest_around
+from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.pyramid import coarse_to_fine
 from hamflow.refinement.variational import VariationalRefinement, features_of, refine
 
 # Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
 # keeps smoothness away, and the data term counts beside it.
 _LOOSE = 6.0
-_NEAR = 2  # pixels: features reach as far across a boundary
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,17 @@ class GuardedRefinement(VariationalRefinement):
         How often pixels choose.
     """
 
-    sweeps: int = 12  # fewer than without the choice, which takes their time
+    # Sweeps are cheap and warps are not: one update of the robust weights per warp, with more and
+    # farther-reaching sweeps.
+    warps: int = 4
+    inner: int = 1
+    sweeps: int = 20
+    omega: float = 1.93
     boundary: float = 0.5
     near: float = 1.0
     firmness: float = 1.7
     limit: float = 1.0
-    rounds: int = 2
+    rounds: int = 1
     method: ClassVar[str] = "guarded"
 
     def __post_init__(self) -> None:
@@ -95,14 +101,9 @@ class GuardedRefinement(VariationalRefinement):
         loose: bool,
     ) -> Flow:
         """Return the refined flow, at most `limit` from where it starts."""
-        right, down = jumps(start)
-        boundary = np.float32(self.boundary * (_LOOSE if loose else 1))
-        edges = tuple(1 / (1 + np.square(jump / boundary)) for jump in (right, down))
-        config = replace(self, warps=warps)
-        if not loose:
-            config = replace(config, alpha=self.alpha * self.firmness)
-            mixed = largest_around(right, down, _NEAR)
-            weight = weight / (1 + np.square(mixed / np.float32(self.near)))
-        flow = refine(*images, start, weight, config=config, edges=(edges[0], edges[1]))
-        moved: Flow = start + (flow - start).clip(-limit, limit)
-        return moved
+        right, down, guarded = (np.empty(weight.shape, np.float32) for _ in range(3))
+        boundary = self.boundary * (_LOOSE if loose else 1)
+        _native.guards(start, weight, boundary, 0.0 if loose else self.near, right, down, guarded)
+        alpha = self.alpha * (1 if loose else self.firmness)
+        config = replace(self, warps=warps, alpha=alpha)
+        return refine(*images, start, guarded, config=config, edges=(right, down), limit=limit)

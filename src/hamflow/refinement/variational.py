@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from hamflow import _native
 from hamflow._check import check_range
 from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.errors import InputError
-from hamflow.refinement._filters import DERIVATIVE, contrasts, filtered, gaussian
+from hamflow.refinement._filters import gaussian_weights
 from hamflow.refinement.pyramid import coarse_to_fine
 
 _COLORS = 3
@@ -92,6 +93,7 @@ def refine(
     *,
     config: VariationalRefinement | None = None,
     edges: tuple[Field, Field] | None = None,
+    limit: float = math.inf,
 ) -> Flow:
     """Minimize a variational energy, starting from a flow that is right to a pixel or two.
 
@@ -112,6 +114,8 @@ def refine(
     edges : pair of (H, W) arrays of float32, optional
         Factors of the smoothness between a pixel and its right and lower neighbors, beside those
         of the image.
+    limit : float
+        How far a component may move in all, in pixels.
 
     Returns
     -------
@@ -129,22 +133,18 @@ def refine(
     """
     config = config or VariationalRefinement()
     _check_shapes(features0, features1, flow, weight)
-    right, down = (
-        np.exp(np.float32(-config.kappa) * c) for c in contrasts(features0[..., :_COLORS])
-    )
-    if edges is not None:
-        right, down = right * edges[0], down * edges[1]
-    refined = np.array(flow, np.float32, order="C")
+    refined = np.empty(flow.shape, np.float32)
     _native.variational(
         features0,
         features1,
         _COLORS,
         (config.delta, config.gamma),
         np.ascontiguousarray(weight, np.float32),
-        right,
-        down,
-        (config.alpha, config.zeta, config.epsilon),
+        None if edges is None else (edges[0], edges[1]),
+        (config.alpha, config.kappa, config.zeta, config.epsilon),
         (config.warps, config.inner, config.sweeps, config.omega),
+        limit,
+        np.ascontiguousarray(flow, np.float32),
         refined,
     )
     return refined
@@ -178,14 +178,9 @@ def features(image: Image, blur: float) -> Image:
     -------
     (H, W, 8) array of float32
     """
-    smooth = gaussian(image, blur)
-    channels = np.zeros((*image.shape[:2], _CHANNELS), np.float32)
-    channels[..., :_COLORS] = smooth
-    channel = _COLORS
-    for plane in (smooth.mean(axis=2), smooth[..., 0] - smooth[..., 2]):
-        for axis in (1, 0):
-            channels[..., channel] = filtered(plane, DERIVATIVE, axis)
-            channel += 1
+    channels = np.empty((*image.shape[:2], _CHANNELS), np.float32)
+    image = np.ascontiguousarray(image, np.float32)
+    _native.features(image, gaussian_weights(blur), channels)
     return channels
 
 
