@@ -53,7 +53,7 @@ class LabelingCompletion(AffineCompletion):
     smoothness: float = 0.5
     contrast: float = 25.0
     cap: float = 3.0
-    sweeps: int = 5
+    sweeps: int = 2
     method: ClassVar[str] = "labelling"
 
     def __post_init__(self) -> None:
