@@ -61,7 +61,7 @@ class Interpolator {
    private:
     // Length of a path, relative to the reach, up to which seeds share a model; unless models are
     // fitted to so few seeds that a group would have as many.
-    static constexpr float together = 0.2f;
+    static constexpr float together = 0.1f;
     static constexpr int few = 16;
 
     // A block needs a field of all groups: not too many blocks.

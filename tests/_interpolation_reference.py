@@ -179,7 +179,7 @@ class Reference:
     def grouped(self) -> list[int]:
         """Return the leader of each seed: what is near to a leader and moves alike follows it."""
         leader = [-1] * len(self.p.pixel)
-        most = 0 if self.p.neighbors < 16 else 0.2 * self.p.reach
+        most = 0 if self.p.neighbors < 16 else 0.1 * self.p.reach
         for s in range(len(leader)):
             if leader[s] < 0:
                 leader[s] = s

@@ -19,7 +19,7 @@ from hamflow.stages import MatchEvidence
 
 FEATURES = 20
 """What is known of each candidate; native/scoring.cpp lists it."""
-_ROUNDS_OF_DISTANCES = 3
+_ROUNDS_OF_DISTANCES = 2
 
 
 @dataclass(frozen=True)
