@@ -27,11 +27,11 @@ class Interpolator {
 
     void solve() {
         parallel_for(blocks(), [&](int block) {
-            SeedGraph::Scratch scratch(p_.seeds);
+            SeedGroups::Scratch scratch(groups_.count());
             Gathered around(p_);
             for_block(block, [&](int g) {
                 NearSeed* near = &near_[static_cast<std::size_t>(g) * p_.neighbors];
-                count_[g] = graph_.nearest(groups_.leader(g), p_.neighbors, scratch, near);
+                count_[g] = groups_.nearest(g, p_.neighbors, scratch, near);
                 // From here on they are known by how much they count.
                 for (NearSeed* k = near; k != near + count_[g]; ++k)
                     k->distance = std::exp(-k->distance / p_.reach) * p_.trust[k->seed];
@@ -61,10 +61,10 @@ class Interpolator {
    private:
     // Length of a path, relative to the reach, up to which seeds share a model; unless models are
     // fitted to so few seeds that a group would have as many.
-    static constexpr float together = 0.25f;
+    static constexpr float together = 0.1f;
     static constexpr int few = 16;
 
-    // A block needs a field of all seeds: not too many blocks.
+    // A block needs a field of all groups: not too many blocks.
     int block_size() const { return std::max(32, (groups_.count() + 255) / 256); }
 
     int blocks() const { return (groups_.count() + block_size() - 1) / block_size(); }
@@ -107,8 +107,8 @@ class Interpolator {
     // Replaces its own model by the one around that fits best here, fitted anew; whether it did.
     bool improve(int group, const std::vector<unsigned char>& changed, Gathered& around,
                  Affine& own) const {
-        const int *k = groups_.begin(group), *end = groups_.end(group);
-        while (k < end && !changed[*k]) ++k;
+        const SeedGroups::Link *k = groups_.begin(group), *end = groups_.end(group);
+        while (k < end && !changed[k->group]) ++k;
         if (k == end) return false;
         const Neighborhood n =
             around.of(groups_.leader(group), &near_[static_cast<std::size_t>(group) * p_.neighbors],
@@ -116,8 +116,8 @@ class Interpolator {
         bool better = false;
         float least = kernels_.affine_cost(n, own);
         for (; k < end; ++k) {
-            if (!changed[*k]) continue;
-            const Affine& other = models_[*k];
+            if (!changed[k->group]) continue;
+            const Affine& other = models_[k->group];
             const float c = kernels_.affine_cost(n, other);
             if (c < least) least = c, own = other, better = true;
         }

@@ -12,6 +12,8 @@
 namespace hamflow {
 namespace {
 
+constexpr float unreached = 3e38f;
+
 // Pixels by their distance, in buckets that are used again and again: the next one to be expanded
 // is at most one longest step farther than the present one. If no step is shorter than a bucket is
 // wide, each pixel is expanded once; otherwise some are expanded again.
@@ -51,16 +53,44 @@ class Buckets {
 };
 
 // Distances are not negative, so that their bits have their order.
-std::uint64_t key_of(float distance, int seed) {
+std::uint64_t key_of(float distance, int node) {
     std::uint32_t bits;
     std::memcpy(&bits, &distance, sizeof bits);
-    return static_cast<std::uint64_t>(bits) << 32 | static_cast<std::uint32_t>(seed);
+    return static_cast<std::uint64_t>(bits) << 32 | static_cast<std::uint32_t>(node);
 }
 float distance_of(std::uint64_t key) {
     const std::uint32_t bits = static_cast<std::uint32_t>(key >> 32);
     float distance;
     std::memcpy(&distance, &bits, sizeof distance);
     return distance;
+}
+
+// Of the links between two nodes keeps the shortest, sorted by where they lead. `parts` says where
+// one begins and how long it is.
+template <class Link, class Parts>
+void keep_shortest(int nodes, std::vector<std::size_t>& first, std::vector<Link>& links,
+                   const Parts& parts) {
+    std::vector<std::size_t> kept(first.size(), 0);
+    constexpr int block = 256;
+    parallel_for((nodes + block - 1) / block, [&](int b) {
+        for (int n = b * block; n < std::min(nodes, (b + 1) * block); ++n) {
+            const auto begin = links.begin() + static_cast<std::ptrdiff_t>(first[n]);
+            const auto end = links.begin() + static_cast<std::ptrdiff_t>(first[n + 1]);
+            std::sort(begin, end,
+                      [&](const Link& a, const Link& b) { return parts(a) < parts(b); });
+            const auto last = std::unique(begin, end, [&](const Link& a, const Link& b) {
+                return parts(a).first == parts(b).first;
+            });
+            kept[n + 1] = static_cast<std::size_t>(last - begin);
+        }
+    });
+    for (int n = 0; n < nodes; ++n) {
+        std::copy_n(links.begin() + static_cast<std::ptrdiff_t>(first[n]), kept[n + 1],
+                    links.begin() + static_cast<std::ptrdiff_t>(kept[n]));
+        kept[n + 1] += kept[n];
+    }
+    links.resize(kept.back());
+    first.swap(kept);
 }
 
 }  // namespace
@@ -110,7 +140,6 @@ void SeedGraph::find_owners(const Interpolation& p) {
 }
 
 void SeedGraph::find_links(const Interpolation& p) {
-    using Link = std::pair<int, float>;
     const auto for_each_border = [&](const auto& use) {
         for (int y = 0; y < p.h; ++y)
             for (int x = 0; x < p.w; ++x) {
@@ -119,68 +148,19 @@ void SeedGraph::find_links(const Interpolation& p) {
                 if (y + 1 < p.h && owner_[i] != owner_[i + p.w]) use(i, i + p.w, p.down[i]);
             }
     };
-    std::vector<std::size_t> at(static_cast<std::size_t>(p.seeds) + 1, 0);
-    for_each_border([&](int i, int j, float) { ++at[owner_[i] + 1], ++at[owner_[j] + 1]; });
-    for (int s = 0; s < p.seeds; ++s) at[s + 1] += at[s];
-    std::vector<Link> links(at.back());
-    std::vector<std::size_t> next(at.begin(), at.end() - 1);
+    first_.assign(static_cast<std::size_t>(p.seeds) + 1, 0);
+    for_each_border([&](int i, int j, float) { ++first_[owner_[i] + 1], ++first_[owner_[j] + 1]; });
+    for (int s = 0; s < p.seeds; ++s) first_[s + 1] += first_[s];
+    links_.resize(first_.back());
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
     for_each_border([&](int i, int j, float step) {
         const float length = p.distance[i] + step + p.distance[j];
-        links[next[owner_[i]]++] = {owner_[j], length};
-        links[next[owner_[j]]++] = {owner_[i], length};
+        links_[next[owner_[i]]++] = {owner_[j], length};
+        links_[next[owner_[j]]++] = {owner_[i], length};
     });
-    // Of the lengths between two seeds only the shortest counts.
-    first_.assign(static_cast<std::size_t>(p.seeds) + 1, 0);
-    constexpr int block = 256;
-    parallel_for((p.seeds + block - 1) / block, [&](int b) {
-        for (int s = b * block; s < std::min(p.seeds, (b + 1) * block); ++s) {
-            const auto begin = links.begin() + static_cast<std::ptrdiff_t>(at[s]);
-            const auto end = links.begin() + static_cast<std::ptrdiff_t>(at[s + 1]);
-            std::sort(begin, end);
-            const auto last = std::unique(
-                begin, end, [](const Link& a, const Link& b) { return a.first == b.first; });
-            first_[s + 1] = static_cast<std::size_t>(last - begin);
-        }
+    keep_shortest(p.seeds, first_, links_, [](const NearSeed& l) {
+        return std::make_pair(l.seed, l.distance);
     });
-    for (int s = 0; s < p.seeds; ++s) first_[s + 1] += first_[s];
-    to_.resize(first_.back());
-    length_.resize(first_.back());
-    for (int s = 0; s < p.seeds; ++s)
-        for (std::size_t k = first_[s]; k < first_[s + 1]; ++k) {
-            to_[k] = links[at[s] + k - first_[s]].first;
-            length_[k] = links[at[s] + k - first_[s]].second;
-        }
-}
-
-// Dijkstra until enough seeds are found. The distances of the scratch come and go unreached.
-int SeedGraph::nearest(int seed, int most, Scratch& scratch, NearSeed* near) const {
-    std::vector<float>& distance = scratch.distance;
-    std::vector<std::uint64_t>& queue = scratch.queue;
-    queue.assign(1, key_of(0.0f, seed));
-    scratch.touched.assign(1, seed);
-    distance[seed] = 0;
-    int count = 0;
-    while (!queue.empty() && count < most) {
-        std::pop_heap(queue.begin(), queue.end(), std::greater<>());
-        const std::uint64_t key = queue.back();
-        queue.pop_back();
-        const float d = distance_of(key);
-        const int s = static_cast<int>(static_cast<std::uint32_t>(key));
-        if (d > distance[s]) continue;
-        near[count++] = {s, d};
-        for (std::size_t k = first_[s]; k < first_[s + 1]; ++k) {
-            const float there = d + length_[k];
-            const int t = to_[k];
-            if (there < distance[t]) {
-                if (distance[t] == unreached) scratch.touched.push_back(t);
-                distance[t] = there;
-                queue.push_back(key_of(there, t));
-                std::push_heap(queue.begin(), queue.end(), std::greater<>());
-            }
-        }
-    }
-    for (int s : scratch.touched) distance[s] = unreached;
-    return count;
 }
 
 SeedGroups::SeedGroups(const SeedGraph& graph, const Interpolation& p, float together)
@@ -189,24 +169,65 @@ SeedGroups::SeedGroups(const SeedGraph& graph, const Interpolation& p, float tog
         return std::abs(p.match[2 * s] - p.match[2 * t]) <= p.tolerance &&
                std::abs(p.match[2 * s + 1] - p.match[2 * t + 1]) <= p.tolerance;
     };
+    std::vector<float> away(static_cast<std::size_t>(p.seeds), 0.0f);  // from the leader
+    member_at_.assign(1, 0);
     for (int s = 0; s < p.seeds; ++s) {
         if (group_[s] >= 0) continue;
-        group_[s] = count();
-        for (std::size_t k = graph.first(s); k < graph.end(s); ++k)
-            if (group_[graph.to(k)] < 0 && graph.length(k) <= together && alike(s, graph.to(k)))
-                group_[graph.to(k)] = count();
-        leader_.push_back(s);
+        const int group = count();
+        member_.push_back({s, 0.0f});
+        for (const NearSeed* k = graph.begin(s); k != graph.end(s); ++k)
+            if (group_[k->seed] < 0 && k->distance <= together && alike(s, k->seed))
+                member_.push_back(*k);
+        for (std::size_t k = member_at_.back(); k < member_.size(); ++k) {
+            group_[member_[k].seed] = group;
+            away[member_[k].seed] = member_[k].distance;
+        }
+        member_at_.push_back(member_.size());
     }
-    std::vector<std::vector<int>> around(leader_.size());
-    for (int s = 0; s < p.seeds; ++s)
-        for (std::size_t k = graph.first(s); k < graph.end(s); ++k)
-            if (group_[graph.to(k)] != group_[s]) around[group_[s]].push_back(group_[graph.to(k)]);
-    first_.assign(1, 0);
-    for (std::vector<int>& groups : around) {
-        std::sort(groups.begin(), groups.end());
-        to_.insert(to_.end(), groups.begin(), std::unique(groups.begin(), groups.end()));
-        first_.push_back(to_.size());
+    link_at_.assign(1, 0);
+    for (int g = 0; g < count(); ++g) {
+        for (std::size_t m = member_at_[g]; m < member_at_[g + 1]; ++m) {
+            const int s = member_[m].seed;
+            for (const NearSeed* k = graph.begin(s); k != graph.end(s); ++k)
+                if (group_[k->seed] != g)
+                    links_.push_back({group_[k->seed], away[s] + k->distance + away[k->seed]});
+        }
+        link_at_.push_back(links_.size());
     }
+    keep_shortest(count(), link_at_, links_, [](const Link& l) {
+        return std::make_pair(l.group, l.length);
+    });
+}
+
+// Dijkstra until enough seeds are found. The distances of the scratch come and go unreached.
+int SeedGroups::nearest(int group, int most, Scratch& scratch, NearSeed* near) const {
+    std::vector<float>& distance = scratch.distance;
+    std::vector<std::uint64_t>& queue = scratch.queue;
+    queue.assign(1, key_of(0.0f, group));
+    scratch.touched.assign(1, group);
+    distance[group] = 0;
+    int count = 0;
+    while (!queue.empty() && count < most) {
+        std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+        const std::uint64_t key = queue.back();
+        queue.pop_back();
+        const float d = distance_of(key);
+        const int g = static_cast<int>(static_cast<std::uint32_t>(key));
+        if (d > distance[g]) continue;
+        for (std::size_t m = member_at_[g]; m < member_at_[g + 1] && count < most; ++m)
+            near[count++] = {member_[m].seed, d + member_[m].distance};
+        for (const Link* k = begin(g); k != end(g); ++k) {
+            const float there = d + k->length;
+            if (there < distance[k->group]) {
+                if (distance[k->group] == unreached) scratch.touched.push_back(k->group);
+                distance[k->group] = there;
+                queue.push_back(key_of(there, k->group));
+                std::push_heap(queue.begin(), queue.end(), std::greater<>());
+            }
+        }
+    }
+    for (int g : scratch.touched) distance[g] = unreached;
+    return count;
 }
 
 }  // namespace hamflow

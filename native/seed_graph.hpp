@@ -23,30 +23,16 @@ class SeedGraph {
     int owner(std::size_t pixel) const { return owner_[pixel]; }
 
     // Seeds whose regions touch that of a seed, and how far they are through that border.
-    std::size_t first(int seed) const { return first_[seed]; }
-    std::size_t end(int seed) const { return first_[seed + 1]; }
-    int to(std::size_t link) const { return to_[link]; }
-    float length(std::size_t link) const { return length_[link]; }
-
-    // What a search needs, kept from one to the next.
-    struct Scratch {
-        explicit Scratch(int seeds) : distance(static_cast<std::size_t>(seeds), unreached) {}
-        std::vector<float> distance;
-        std::vector<int> touched;
-        std::vector<std::uint64_t> queue;
-    };
-    // The nearest seeds, itself first; returns how many there are, at most `most`.
-    int nearest(int seed, int most, Scratch&, NearSeed*) const;
+    const NearSeed* begin(int seed) const { return links_.data() + first_[seed]; }
+    const NearSeed* end(int seed) const { return links_.data() + first_[seed + 1]; }
 
    private:
-    static constexpr float unreached = 3e38f;
     void find_owners(const Interpolation&);
     void find_links(const Interpolation&);
 
     std::vector<int> owner_;
     std::vector<std::size_t> first_;  // links of seed s: first_[s] .. first_[s + 1]
-    std::vector<int> to_;
-    std::vector<float> length_;
+    std::vector<NearSeed> links_;
 };
 
 // Seeds that share a model: a leader, and those beside it that are no farther than `together`, move
@@ -55,17 +41,35 @@ class SeedGroups {
    public:
     SeedGroups(const SeedGraph&, const Interpolation&, float together);
 
-    int count() const { return static_cast<int>(leader_.size()); }
+    int count() const { return static_cast<int>(member_at_.size()) - 1; }
     int of(int seed) const { return group_[seed]; }
-    int leader(int group) const { return leader_[group]; }
-    // Groups with seeds beside those of a group.
-    const int* begin(int group) const { return to_.data() + first_[group]; }
-    const int* end(int group) const { return to_.data() + first_[group + 1]; }
+    int leader(int group) const { return member_[member_at_[group]].seed; }
+
+    // Groups with seeds beside those of a group, and the ways from leader to leader.
+    struct Link {
+        int group;
+        float length;
+    };
+    const Link* begin(int group) const { return links_.data() + link_at_[group]; }
+    const Link* end(int group) const { return links_.data() + link_at_[group + 1]; }
+
+    // What a search needs, kept from one to the next.
+    struct Scratch {
+        explicit Scratch(int groups) : distance(static_cast<std::size_t>(groups), unreached) {}
+        std::vector<float> distance;
+        std::vector<int> touched;
+        std::vector<std::uint64_t> queue;
+    };
+    // The seeds of the nearest groups, with the ways to them by their leaders, its own group first;
+    // returns how many there are, at most `most`.
+    int nearest(int group, int most, Scratch&, NearSeed*) const;
 
    private:
-    std::vector<int> group_, leader_;
-    std::vector<std::size_t> first_;
-    std::vector<int> to_;
+    static constexpr float unreached = 3e38f;
+    std::vector<int> group_;
+    std::vector<std::size_t> member_at_, link_at_;  // of group g: at[g] .. at[g + 1]
+    std::vector<NearSeed> member_;                  // the leader first
+    std::vector<Link> links_;
 };
 
 }  // namespace hamflow

@@ -179,7 +179,7 @@ class Reference:
     def grouped(self) -> list[int]:
         """Return the leader of each seed: what is near to a leader and moves alike follows it."""
         leader = [-1] * len(self.p.pixel)
-        most = 0 if self.p.neighbors < 16 else 0.25 * self.p.reach
+        most = 0 if self.p.neighbors < 16 else 0.1 * self.p.reach
         for s in range(len(leader)):
             if leader[s] < 0:
                 leader[s] = s
@@ -190,11 +190,27 @@ class Reference:
                         leader[other] = s
         return leader
 
-    def nearest(self, seed: int) -> tuple[Array, Array]:
-        """Return the seeds that count, nearest first, and how much."""
-        found = list(shortest(self.links, [seed]).items())[: self.p.neighbors]
+    def away(self, seed: int) -> float:
+        """Return how far a seed is from its leader."""
+        lengths = {(a, b): length for a, b, length in self.links}
+        pair = sorted((seed, self.leader[seed]))
+        return float(lengths.get((pair[0], pair[1]), 0))
+
+    def nearest(self, leader: int) -> tuple[Array, Array]:
+        """Return the seeds that count, those of the nearest groups first, and how much."""
+        ways = [
+            (self.leader[a], self.leader[b], F(self.away(a) + length + self.away(b)))
+            for a, b, length in self.links
+            if self.leader[a] != self.leader[b]
+        ]
+        found = [
+            (s, distance + self.away(s))
+            for group, (distance, _) in shortest(ways, [leader]).items()
+            for s in sorted(range(len(self.leader)), key=lambda s: (s != self.leader[s], s))
+            if self.leader[s] == group
+        ][: self.p.neighbors]
         who = np.array([s for s, _ in found])
-        weights = [math.exp(-d / self.p.reach) * self.p.trust[s] for s, (d, _) in found]
+        weights = [math.exp(-d / self.p.reach) * self.p.trust[s] for s, d in found]
         return who, np.array(weights)
 
     def ratios(self, seed: int, model: Model) -> Array:

@@ -136,6 +136,7 @@ class Interpolated(NamedTuple):
     seeds: Seeds
     models: NDArray[np.float32]  # (N, 6): affine motion of each seed, relative to the origin
     steps: tuple[Field, Field]  # lengths of the steps to the right and lower neighbor
+    edges: tuple[Field, Field]  # contrasts to them
 
 
 def interpolated(image: Image, flow: Flow, trusted: Mask, config: AffineCompletion) -> Interpolated:
@@ -148,13 +149,14 @@ def interpolated(image: Image, flow: Flow, trusted: Mask, config: AffineCompleti
         )
     if not np.isfinite(image).all():
         raise InputError("image must be finite.")
-    known = np.asarray(np.isfinite(flow).all(axis=2))
+    known = known_flow(flow)
     if not known.any():
         raise InputError("flow is unknown everywhere; there is nothing to complete it from.")
     kept = _trusted(trusted & known, known, config.smallest)
     seeds = _seeds(flow, kept, config.cell)
+    edges = image_edges(image, config.blur)
     # Sums over channels, as if there were always three of them.
-    right, down = (np.float32(config.step) + 3 * c for c in image_edges(image, config.blur))
+    right, down = (np.float32(config.step) + 3 * c for c in edges)
     filled = np.empty((height, width, 2), np.float32)
     distance = np.empty((height, width), np.float32)
     models = np.empty((len(seeds.pixel), 6), np.float32)
@@ -170,7 +172,13 @@ def interpolated(image: Image, flow: Flow, trusted: Mask, config: AffineCompleti
         distance,
         models,
     )
-    return Interpolated(filled, distance, kept, seeds, models, (right, down))
+    return Interpolated(filled, distance, kept, seeds, models, (right, down), edges)
+
+
+def known_flow(flow: Flow) -> Mask:
+    """Return where both components are finite."""
+    known: Mask = np.isfinite(flow[..., 0]) & np.isfinite(flow[..., 1])
+    return known
 
 
 def _trusted(mask: Mask, known: Mask, smallest: int) -> Mask:

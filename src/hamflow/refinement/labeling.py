@@ -13,13 +13,13 @@ from hamflow._check import check_range
 from hamflow._types import Field, Flow, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._candidate_network import WEIGHTS
-from hamflow.refinement._edges import image_edges, texture
-from hamflow.refinement.completion import AffineCompletion, Interpolated, interpolated
+from hamflow.refinement._edges import texture
+from hamflow.refinement.completion import AffineCompletion, Interpolated, interpolated, known_flow
 from hamflow.stages import MatchEvidence
 
 FEATURES = 20
 """What is known of each candidate; native/scoring.cpp lists it."""
-_ROUNDS_OF_DISTANCES = 3
+_ROUNDS_OF_DISTANCES = 2
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class LabelingCompletion(AffineCompletion):
     smoothness: float = 0.5
     contrast: float = 25.0
     cap: float = 3.0
-    sweeps: int = 5
+    sweeps: int = 2
     method: ClassVar[str] = "labelling"
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ def label_motions(
     score_candidates(matches, filled, candidates, pixel, score=unary)
     right, down = (
         np.float32(config.smoothness) * np.exp(np.float32(-config.contrast) * c).clip(0.05)
-        for c in image_edges(matches.image, config.blur)
+        for c in filled.edges
     )
     label = np.zeros(filled.kept.shape, np.int32)
     _native.choose_candidates(
@@ -170,14 +170,14 @@ def score_candidates(
     unmatched = np.zeros_like(filled.flow), np.zeros(filled.kept.shape, np.uint8)
     back = unmatched if matches.back is None else _plain(*matches.back)
     low, high = np.percentile(filled.flow[filled.kept], (1, 99), axis=0)
-    known = np.isfinite(matches.flow).all(axis=2, keepdims=True)
+    known = known_flow(matches.flow)[..., None]
     _native.score_candidates(
         matches.bits,
         candidates.motion,
         _plain(np.where(known, matches.flow, filled.flow), filled.kept),
         back,
         candidates.geodesic,
-        texture(image_edges(matches.image, 1.0)),
+        texture(filled.edges),
         candidates.size,
         (*low, *high),
         pixel,
@@ -189,8 +189,9 @@ def score_candidates(
 
 def _plain(flow: Flow, mask: Mask) -> tuple[Flow, NDArray[np.uint8]]:
     """Return a flow that is finite, and its mask, as the kernel takes them."""
-    known = mask & np.isfinite(flow).all(axis=2)
-    return np.nan_to_num(flow).astype(np.float32), known.astype(np.uint8)
+    known = known_flow(flow)
+    plain = flow if known.all() else np.where(known[..., None], flow, 0)
+    return np.ascontiguousarray(plain, np.float32), (mask & known).astype(np.uint8)
 
 
 def _check_shapes(matches: MatchEvidence) -> None:
