@@ -113,11 +113,11 @@ class Contrasts {
 
     const ColorImage& image_;
     int radius_, threads_;
-    std::vector<std::int32_t> gray_;
+    Buffer<std::int32_t> gray_;
     float mean_ = 0, gain_ = 0;
 };
 
-using Stream = std::vector<float>;  // activations before they are rounded
+using Stream = Buffer<float>;  // activations before they are rounded
 
 class Coarse {
    public:
@@ -128,45 +128,52 @@ class Coarse {
         input.clear_border();
         Contrasts(image, net_.local_radius, out_.threads).write(input);
 
-        const Plane half = convolved(*net_.half, input, {2, 2, 6, 1}, {1, nullptr, nullptr});
-        Stream kept;
-        const Plane quarter = convolved(*net_.quarter, half, {2, 1, 4, 1}, {1, nullptr, &kept});
-        const Plane inner =
-            convolved(*net_.near_first, quarter, {1, 1, 3, 1}, {1, nullptr, nullptr});
-        const Plane near = convolved(*net_.near_second, inner, {1, 1, 3, 1}, {1, &kept, nullptr});
-        const int blocks = static_cast<int>(net_.dilations.size());
-        const auto reach = [&](int block) { return block < blocks ? net_.dilations[block] : 1; };
-        Stream deep;
-        Plane far = convolved(*net_.eighth, near, {2, 1, 4, 1}, {reach(0), nullptr, &deep});
-        for (int block = 0; block < blocks; ++block) {
+        const int h = image.h, w = image.w;
+        Plane half(h / 2, w / 2, net_.half->outputs(), 1);
+        convolve(*net_.half, input, {2, 2, 6, 1}, half);
+        Plane quarter(h / 4, w / 4, net_.quarter->outputs(), 1);
+        Plane inner(h / 4, w / 4, net_.near_first->outputs(), 1);
+        Plane near(h / 4, w / 4, net_.near_second->outputs(), 1);
+        Stream kept(size(quarter));
+        convolve(*net_.quarter, half, {2, 1, 4, 1}, quarter, nullptr, &kept);
+        convolve(*net_.near_first, quarter, {1, 1, 3, 1}, inner);
+        convolve(*net_.near_second, inner, {1, 1, 3, 1}, near, &kept);
+
+        int reach = 1;
+        for (const int dilation : net_.dilations) reach = std::max(reach, dilation);
+        Plane far(h / 8, w / 8, net_.eighth->outputs(), reach);
+        Stream deep(size(far));
+        convolve(*net_.eighth, near, {2, 1, 4, 1}, far, nullptr, &deep);
+        for (std::size_t block = 0; block < net_.dilations.size(); ++block) {
             const int apart = net_.dilations[block];
-            const Plane between = convolved(*net_.blocks[2 * block], far, {1, apart, 3, apart},
-                                            {1, nullptr, nullptr});
-            far = convolved(*net_.blocks[2 * block + 1], between, {1, 1, 3, 1},
-                            {reach(block + 1), &deep, &deep});
+            const IntegerLayer& first = *net_.blocks[2 * block];
+            Plane between(h / 8, w / 8, first.outputs(), 1);
+            convolve(first, far, {1, apart, 3, apart}, between);
+            convolve(*net_.blocks[2 * block + 1], between, {1, 1, 3, 1}, far, &deep, &deep);
         }
-        Stream wide = doubled(values(*net_.far, far), far.h(), far.w(), net_.far->outputs());
-        const Plane both = convolved(*net_.near_last, near, {1, 1, 3, 1}, {1, &wide, nullptr});
-        head(both);
+        Stream wide(static_cast<std::size_t>(far.h()) * far.w() * net_.far->outputs());
+        pointwise(*net_.far, far, Finish::values, wide.data());
+        if (kept.size() != 4 * wide.size()) kept = Stream(4 * wide.size());
+        double_size(wide, far.h(), far.w(), net_.far->outputs(), kept);
+        Plane both(h / 4, w / 4, net_.near_last->outputs(), 0);
+        convolve(*net_.near_last, near, {1, 1, 3, 1}, both, &kept);
+        pointwise(*net_.head, both, out_.finish, out_.out);
     }
 
    private:
     struct Kernel {
         int stride, pad, size, dilation;
     };
-    struct Result {
-        int border;
-        const Stream* added;
-        Stream* kept;
-    };
+    static std::size_t size(const Plane& plane) {
+        return static_cast<std::size_t>(plane.h()) * plane.w() * plane.bytes();
+    }
 
-    // A convolution and the positive part of it.
-    Plane convolved(const IntegerLayer& layer, const Plane& in, const Kernel& k, const Result& to) {
-        const int h = in.h() / k.stride, w = in.w() / k.stride, outputs = layer.outputs();
-        Plane out(h, w, outputs, to.border);
+    // A convolution, plus what is added, and the positive part of that.
+    void convolve(const IntegerLayer& layer, const Plane& in, const Kernel& k, Plane& out,
+                  const Stream* added = nullptr, Stream* kept = nullptr) {
+        const int h = out.h(), w = out.w(), outputs = layer.outputs();
         out.clear_border();
         const std::size_t row = static_cast<std::size_t>(w) * outputs;
-        if (to.kept) to.kept->resize(row * h);
         const auto packed = layer.packed();
         const float levels = net_.levels[next_level_++];
         parallel_rows(h, out_.threads, [&](int begin, int end) {
@@ -185,12 +192,11 @@ class Coarse {
                     runs[i] = in.at(top + i / across * k.dilation, i % across * k.dilation - k.pad);
                 }
                 r.out = out.at(y, 0);
-                r.added = to.added ? to.added->data() + y * row : nullptr;
-                r.kept = to.kept ? to.kept->data() + y * row : nullptr;
+                r.added = added ? added->data() + y * row : nullptr;
+                r.kept = kept ? kept->data() + y * row : nullptr;
                 active_kernels().convolve_row(r);
             }
         });
-        return out;
     }
 
     // A layer of 1x1.
@@ -212,16 +218,9 @@ class Coarse {
             }
         });
     }
-    Stream values(const IntegerLayer& layer, const Plane& in) {
-        Stream out(static_cast<std::size_t>(in.h()) * in.w() * layer.outputs());
-        pointwise(layer, in, Finish::values, out.data());
-        return out;
-    }
-    void head(const Plane& in) { pointwise(*net_.head, in, out_.finish, out_.out); }
 
     // Twice the size, linearly between the centers of pixels.
-    Stream doubled(const Stream& in, int h, int w, int channels) const {
-        Stream out(4 * in.size());
+    void double_size(const Stream& in, int h, int w, int channels, Stream& out) const {
         const std::size_t row = static_cast<std::size_t>(w) * channels;
         parallel_rows(2 * h, out_.threads, [&](int begin, int end) {
             Stream line(row);
@@ -239,7 +238,6 @@ class Coarse {
                 }
             }
         });
-        return out;
     }
 
     const CoarseLayers& net_;

@@ -111,15 +111,12 @@ class Chain {
         const Plane sharp = normalized(image_, border + any_blurred, out_.threads);
         const Plane soft = any_blurred ? blurred(sharp, out_.threads) : Plane(0, 0, 1, 0);
 
-        // The rows of a strip that are still needed stay in the second cache.
-        constexpr int widest = 160, shortest = 16;
-        const int strips = (image_.w + widest - 1) / widest;
         const int workers = out_.threads > 0 ? out_.threads : get_num_threads();
-        const int wanted = workers == 1 ? 1 : (4 * workers + strips - 1) / strips;
-        const int bands = std::clamp(wanted, 1, std::max(1, image_.h / shortest));
-        const int most = out_.threads > 0 ? std::min(out_.threads, strips * bands) : strips * bands;
-        parallel_for(most, [&](int first) {
-            for (int tile = first; tile < strips * bands; tile += most)
+        const auto [bands, strips] = plan(image_.h, image_.w, workers == 1 ? 1 : 2 * workers);
+        const int tiles = bands * strips;
+        const int most = out_.threads > 0 ? std::min(out_.threads, tiles) : tiles;
+        parallel_for(most, [&, bands = bands, strips = strips](int first) {
+            for (int tile = first; tile < tiles; tile += most)
                 strip(sharp, soft, cut(image_.h, bands, tile / strips),
                       cut(image_.w, strips, tile % strips));
         });
@@ -129,6 +126,26 @@ class Chain {
     struct Span {
         int begin, end;
     };
+
+    // How many bands of rows and strips of columns: at least `tiles` in all, if there is room, such
+    // that little is computed twice where they meet.
+    static std::pair<int, int> plan(int h, int w, int tiles) {
+        // The rows of a strip that are still needed stay in the second cache.
+        constexpr int widest = 256, least = 32;
+        const int fewest = (w + widest - 1) / widest;
+        std::pair<int, int> best{1, fewest};
+        long long least_cost = -1;
+        for (int strips = fewest; strips <= std::max(fewest, w / least); ++strips) {
+            const int bands = std::clamp((tiles + strips - 1) / strips, 1, std::max(1, h / least));
+            const long long cost = static_cast<long long>(strips) * h +
+                                   static_cast<long long>(bands) * w +
+                                   (bands * strips < tiles ? 1LL << 40 : 0);
+            if (least_cost >= 0 && cost >= least_cost) continue;
+            least_cost = cost;
+            best = {bands, strips};
+        }
+        return best;
+    }
     static Span cut(int size, int parts, int part) {
         const auto at = [&](int k) {
             return static_cast<int>(static_cast<long long>(size) * k / parts);

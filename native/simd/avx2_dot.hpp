@@ -12,7 +12,10 @@ namespace hamflow {
 namespace avx2 {
 namespace {
 
-constexpr int tile_pixels = 3;  // 12 of 16 registers hold sums
+// A register tile is 4 pixels x 16 outputs, so that the weights of the outputs fit into the first
+// cache, and serves several times in a row.
+constexpr int tile_pixels = 16;
+constexpr int outputs_at_once = 16;
 
 // Of one group of outputs and one word.
 constexpr std::size_t packed_bytes(bool wide) { return (wide ? 4 : 8) * output_group; }
@@ -21,11 +24,11 @@ constexpr std::size_t packed_bytes(bool wide) { return (wide ? 4 : 8) * output_g
 void pack_weights(const WeightPacking& p) {
     const int per_word = p.wide ? 2 : 4, pairs = per_word / 2;
     auto* to = reinterpret_cast<std::int16_t*>(p.packed);
-    for (int group = 0; group < p.outputs; group += output_group)
+    for (int first = 0; first < p.outputs; first += outputs_at_once)
         for (int word = 0; word < p.words; ++word)
             for (int pair = 0; pair < pairs; ++pair)
-                for (int c = 0; c < output_group; ++c) {
-                    const std::size_t row = static_cast<std::size_t>(group + c) * p.words + word;
+                for (int c = 0; c < outputs_at_once; ++c) {
+                    const std::size_t row = static_cast<std::size_t>(first + c) * p.words + word;
                     const std::int16_t* weight = p.weights + row * per_word + pair;
                     *to++ = weight[0];
                     *to++ = weight[pairs];
@@ -34,9 +37,10 @@ void pack_weights(const WeightPacking& p) {
 
 // Not inlined: what the caller keeps in registers would push the sums out of theirs.
 template <bool wide, int pixels>
-HAMFLOW_NOINLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
-                             const std::int32_t* first, std::int32_t* sums) {
-    constexpr int vectors = output_group / 8;
+HAMFLOW_NOINLINE const std::uint8_t* dot_registers(const ConvolutionRow& r, int x,
+                                                   const std::uint8_t* weights,
+                                                   const std::int32_t* first, std::int32_t* sums) {
+    constexpr int vectors = outputs_at_once / 8;
     __m256i sum[pixels][vectors];
     unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
         unroll<vectors>([&](auto v) HAMFLOW_INLINE_LAMBDA {
@@ -45,33 +49,36 @@ HAMFLOW_NOINLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_
     });
     const __m256i even = _mm256_set1_epi32(0x00FF00FF);
     const std::ptrdiff_t pitch = r.pitch;
-    const auto add = [&](const __m256i* a, const std::uint8_t* w) HAMFLOW_INLINE_LAMBDA {
-        unroll<vectors>([&](auto v) HAMFLOW_INLINE_LAMBDA {
-            const __m256i weight =
-                _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32 * v));
-            unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-                sum[p][v] = _mm256_add_epi32(sum[p][v], _mm256_madd_epi16(a[p], weight));
+    // One product at a time: GCC 12 would collect them, and spill.
+    const auto add = [&](const __m256i* a) HAMFLOW_INLINE_LAMBDA {
+        const auto* w = reinterpret_cast<const __m256i*>(weights);
+        const __m256i weight[vectors] = {_mm256_loadu_si256(w), _mm256_loadu_si256(w + 1)};
+        unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+            unroll<vectors>([&](auto v) HAMFLOW_INLINE_LAMBDA {
+                sum[p][v] = _mm256_add_epi32(sum[p][v], _mm256_madd_epi16(a[p], weight[v]));
+                asm volatile("" : "+x"(sum[p][v]));
             });
         });
+        weights += 4 * outputs_at_once;
     };
     for (int run = 0; run < r.run_count; ++run) {
         const std::uint8_t* a = r.runs[run] + x * pitch;
-        for (int word = 0; word < r.run_words; ++word, a += 4, weights += packed_bytes(wide)) {
+        for (int word = 0; word < r.run_words; ++word, a += 4) {
             __m256i part[pixels];
-            const auto spread = [&](int p) HAMFLOW_INLINE_LAMBDA {
-                std::int32_t four;
-                std::memcpy(&four, a + p * pitch, 4);
-                return _mm256_set1_epi32(four);
+            const auto four = [&](int p) HAMFLOW_INLINE_LAMBDA {
+                std::int32_t activations;
+                std::memcpy(&activations, a + p * pitch, 4);
+                return _mm256_set1_epi32(activations);
             };
             unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-                part[p] = wide ? spread(p) : _mm256_and_si256(spread(p), even);
+                part[p] = wide ? four(p) : _mm256_and_si256(four(p), even);
             });
-            add(part, weights);
+            add(part);
             if constexpr (!wide) {
                 unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-                    part[p] = _mm256_and_si256(_mm256_srli_epi32(spread(p), 8), even);
+                    part[p] = _mm256_srli_epi16(four(p), 8);
                 });
-                add(part, weights + 4 * output_group);
+                add(part);
             }
         }
     }
@@ -81,6 +88,20 @@ HAMFLOW_NOINLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_
             _mm256_storeu_si256(to, sum[p][v]);
         });
     });
+    return weights;
+}
+
+template <bool wide, int pixels>
+HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
+                             const std::int32_t* first, std::int32_t* sums) {
+    constexpr int at_once = pixels < 4 ? pixels : 4;
+    for (int c = 0; c < output_group; c += outputs_at_once) {
+        const std::uint8_t* next = weights;
+        for (int p = 0; p < pixels; p += at_once)
+            next = dot_registers<wide, at_once>(r, x + p, weights, first + c,
+                                                sums + p * output_group + c);
+        weights = next;
+    }
 }
 
 // To whole numbers of 32767 at most; the negative ones may be smaller.
