@@ -44,6 +44,7 @@ class ChainRelabeler {
     void solve(int x, int y) {
         const int dx = p_.blocks == Blocks::rows, dy = p_.blocks == Blocks::columns;
         for (int i = 0; i < n_; ++i) {
+            if (dy && i + ahead < n_) fetch(x, y + i + ahead);
             set_unary(x + i * dx, y + i * dy);
             forward(i, i ? edge(x + (i - 1) * dx, y + (i - 1) * dy) : EdgeCost<T>{});
         }
@@ -64,6 +65,15 @@ class ChainRelabeler {
         const auto* edges = p_.blocks == Blocks::rows ? p_.edges.right : p_.edges.down;
         return edges[pixel(x, y)];
     }
+
+    // Down a column, every pixel is far away from the one before.
+    HAMFLOW_INLINE void fetch(int x, int y) const {
+        const std::size_t i = pixel(x, y);
+        for (int k = 0; p_.unary && k < d_ + 63; k += 64) prefetch(p_.unary + i * d_ + k);
+        prefetch(p_.edges.right + i);
+        prefetch(p_.edges.down + i);
+    }
+    static constexpr int ahead = 4;  // pixels
 
     // Data costs, and what the neighbors that are not in the chain say.
     void set_unary(int x, int y) {
