@@ -8,6 +8,7 @@
 #include "candidates.hpp"
 #include "components.hpp"
 #include "edges.hpp"
+#include "expectation.hpp"
 #include "features.hpp"
 #include "geodesic.hpp"
 #include "interpolation.hpp"
@@ -330,6 +331,15 @@ void upsample(In<float, 3> field, int factor, Out<float, 3> out) {
     without_gil([&] { upsample_linear(problem); });
 }
 
+void adopt(In<float, 3> opposite, bool there, float tolerance, Out<float, 3> flow) {
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
+    expect_area(h, w);
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_shape(opposite, "opposite", {h, w, 2});
+    const Expectation problem{side(h), side(w), opposite.data(), there, tolerance, flow.data()};
+    without_gil([&] { adopt_expected(problem); });
+}
+
 void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<float, 2> trust,
                        std::tuple<float, int, int> where,
                        std::tuple<int, float, float> neighborhood, std::tuple<float, float> data,
@@ -461,6 +471,8 @@ void define_refinement(nb::module_& m) {
     m.def("guards", guards_of_flow, nb::arg("flow"), nb::arg("weight"), nb::arg("boundary"),
           nb::arg("near"), out("right"), out("down"), out("guarded"));
     m.def("upsample", upsample, nb::arg("field"), nb::arg("factor"), out("out"));
+    m.def("adopt_expected", adopt, nb::arg("opposite"), nb::arg("there"), nb::arg("tolerance"),
+          out("flow"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
           nb::arg("trust"), nb::arg("where"), nb::arg("neighborhood"), nb::arg("data"),
           nb::arg("agreement"), nb::arg("margins"), out("flow"));

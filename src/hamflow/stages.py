@@ -124,13 +124,35 @@ class Completion(Protocol):
         """Return the completed flow, and how far each pixel is from the nearest match."""
 
 
+@dataclass(frozen=True, eq=False)
+class Opposite:
+    """A finished flow the other way, from which a refinement can start.
+
+    Attributes
+    ----------
+    flow : (H, W, 2) array of float32
+        At full size.
+    there : bool
+        Whether it is that of the second frame back to the first. Otherwise it is that of the first
+        frame back to the frame before, in a video, where motion is expected to go on.
+    """
+
+    flow: Flow
+    there: bool
+
+
 class Refinement(Protocol):
     """From a completed flow at the matching scale to a subpixel flow at full size."""
 
     method: ClassVar[str]
 
     def __call__(
-        self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
+        self,
+        frames: tuple[FrameLike, FrameLike],
+        flow: Flow,
+        trusted: Mask,
+        scale: int,
+        opposite: Opposite | None = None,
     ) -> Flow:
         """Return the flow from the first frame to the second, at full size."""
 

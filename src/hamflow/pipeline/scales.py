@@ -12,6 +12,7 @@ from hamflow.config import EstimatorConfig
 from hamflow.pipeline.matches import DirectedMatches, Matches
 from hamflow.pipeline.prediction import continued
 from hamflow.prior import Prior
+from hamflow.stages import Opposite
 from hamflow.window import MAX_LABELS, Window
 
 # Larger displacements (in pixels of the coarsest scale) are not searched.
@@ -138,6 +139,12 @@ class SearchPlan:
     def carried_share(self, step: SearchStep) -> float:
         """Return the share of trusted pixels that later pairs of a video are measured by."""
         return self._previous.full_share if step.warm and self._previous is not None else 0.0
+
+    def opposite(self) -> Opposite | None:
+        """Return the flow of the pair before in a video, back from the first frame, if it counts."""
+        if self._previous is None or not self._previous.refined:
+            return None
+        return Opposite(self._previous.refined[1], there=False)
 
     def _priors(self, found: Matches, scale: int) -> tuple[Prior, ...] | None:
         """Return what the last step found as the prior of a finer one."""

@@ -14,6 +14,7 @@ from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.pyramid import coarse_to_fine
 from hamflow.refinement.variational import VariationalRefinement, features_of, refine
+from hamflow.stages import Opposite
 
 # Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
 # keeps smoothness away, and the data term counts beside it.
@@ -71,24 +72,30 @@ class GuardedRefinement(VariationalRefinement):
         check_range(self, "rounds", 0, 100, whole=True)
 
     def __call__(
-        self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
+        self,
+        frames: tuple[FrameLike, FrameLike],
+        flow: Flow,
+        trusted: Mask,
+        scale: int,
+        opposite: Opposite | None = None,
     ) -> Flow:
         """Take the flow of one direction from the matching scale to the full size."""
 
-        def refine_at(finer: int, start: Flow, weight: Field) -> Flow:
+        def refine_at(finer: int, start: Flow, weight: Field, near: bool) -> Flow:
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
-            images, flow, warps = (first, second), start, self.warps
+            images, flow, warps = (first, second), start, self._warps(near)
             enlarged = finer < scale
             limit = self.limit * (2 if enlarged else 1)
             if enlarged:
                 # What the coarser scale could not show: first the motions, then their boundaries.
-                warps = self.warps // 2
-                flow = self._within(limit, images, flow, weight, self.warps - warps, loose=True)
+                before = (warps + 1) // 2
+                flow = self._within(limit, images, flow, weight, before, loose=True)
+                warps -= before
                 choice = MotionChoice(rounds=self.rounds)
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return self._within(limit / 2, images, flow, weight, warps, loose=False)
 
-        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at)
+        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite)
 
     def _within(
         self,

@@ -8,11 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
 from hamflow._scale import upsample_linear, upsample_nearest
 from hamflow._types import Field, Flow, FrameLike, Mask
+from hamflow.stages import Opposite
 
-RefineAt = Callable[[int, Flow, Field], Flow]
-"""Given a scale, the flow there, and the weight of the data term of each pixel."""
+# Pixels of the matching scale by which an expected flow may differ from the matches.
+_AGREE = 1.0
+
+RefineAt = Callable[[int, Flow, Field, bool], Flow]
+"""Given a scale, the flow there, the weight of the data term, and whether it is nearly right."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,12 @@ class Upsampling:
     method: ClassVar[str] = "upsampling"
 
     def __call__(
-        self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
+        self,
+        frames: tuple[FrameLike, FrameLike],
+        flow: Flow,
+        trusted: Mask,
+        scale: int,
+        opposite: Opposite | None = None,
     ) -> Flow:
         """Return the flow at full size."""
         enlarge = upsample_linear if self.smooth else upsample_nearest
@@ -38,9 +49,17 @@ class Upsampling:
 
 
 def coarse_to_fine(
-    frame: FrameLike, flow: Flow, trusted: Mask, scale: int, refine_at: RefineAt
+    frame: FrameLike,
+    flow: Flow,
+    trusted: Mask,
+    scale: int,
+    refine_at: RefineAt,
+    opposite: Opposite | None = None,
 ) -> Flow:
     """Double the size until it is full, and refine at each size.
+
+    If the opposite flow is known, only the full size is refined, and less: the flow starts from
+    its negative wherever that agrees with the matches.
 
     Parameters
     ----------
@@ -54,6 +73,8 @@ def coarse_to_fine(
         The matching scale, a power of two. At 1 the flow is refined once.
     refine_at : callable
         Refines at one scale.
+    opposite : Opposite, optional
+        A finished flow the other way.
 
     Returns
     -------
@@ -62,11 +83,15 @@ def coarse_to_fine(
     """
     weights, finest = trusted.astype(np.float32), scale
     while True:
-        finer = max(1, scale // 2)
+        finer = 1 if opposite else max(1, scale // 2)
         size = frame.at(finer).shape[:2]
         step = scale // finer
         flow = upsample_linear(flow, step, size) * np.float32(step)
-        flow = refine_at(finer, flow, upsample_nearest(weights, finest // finer, size))
+        if opposite:
+            tolerance = _AGREE * step
+            _native.adopt_expected(opposite.flow, opposite.there, tolerance, flow)
+        weight = upsample_nearest(weights, finest // finer, size)
+        flow = refine_at(finer, flow, weight, opposite is not None)
         scale = finer
         if scale == 1:
             return flow

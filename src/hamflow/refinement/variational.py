@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import gaussian_weights
 from hamflow.refinement.pyramid import coarse_to_fine
+from hamflow.stages import Opposite
 
 _COLORS = 3
 _CHANNELS = 8
@@ -74,15 +75,25 @@ class VariationalRefinement:
             raise InputError(f"omega must be between 0 and 2, not {self.omega!r}.")
 
     def __call__(
-        self, frames: tuple[FrameLike, FrameLike], flow: Flow, trusted: Mask, scale: int
+        self,
+        frames: tuple[FrameLike, FrameLike],
+        flow: Flow,
+        trusted: Mask,
+        scale: int,
+        opposite: Opposite | None = None,
     ) -> Flow:
         """Take the flow of one direction from the matching scale to the full size."""
 
-        def refine_at(finer: int, start: Flow, weight: Field) -> Flow:
+        def refine_at(finer: int, start: Flow, weight: Field, near: bool) -> Flow:
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
-            return refine(first, second, start, weight, config=self)
+            config = replace(self, warps=self._warps(near))
+            return refine(first, second, start, weight, config=config)
 
-        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at)
+        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite)
+
+    def _warps(self, near: bool) -> int:
+        """Return how many warps there are, for a flow that is nearly right or not."""
+        return min(self.warps, max(2, (self.warps + 1) // 2)) if near else self.warps
 
 
 def refine(
