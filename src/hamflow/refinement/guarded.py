@@ -18,6 +18,8 @@ from hamflow.refinement.variational import VariationalRefinement, features_of, r
 # Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
 # keeps smoothness away, and the data term counts beside it.
 _LOOSE = 6.0
+# How far from a boundary pixels choose: the enlarged flow is wrong about as far.
+_REACH = 2
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class GuardedRefinement(VariationalRefinement):
                 # What the coarser scale could not show: first the motions, then their boundaries.
                 warps = self.warps // 2
                 flow = self._within(limit, images, flow, weight, self.warps - warps, loose=True)
-                choice = MotionChoice(rounds=self.rounds)
+                choice = MotionChoice(rounds=self.rounds, reach=_REACH)
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return self._within(limit / 2, images, flow, weight, warps, loose=False)
 
