@@ -19,6 +19,8 @@ from hamflow.stages import Opposite
 # Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
 # keeps smoothness away, and the data term counts beside it.
 _LOOSE = 6.0
+# How far from a boundary pixels choose: the enlarged flow is wrong about as far.
+_REACH = 2
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class GuardedRefinement(VariationalRefinement):
                 before = (warps + 1) // 2
                 flow = self._within(limit, images, flow, weight, before, loose=True)
                 warps -= before
-                choice = MotionChoice(rounds=self.rounds)
+                choice = MotionChoice(rounds=self.rounds, reach=_REACH)
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return self._within(limit / 2, images, flow, weight, warps, loose=False)
 
