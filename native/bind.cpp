@@ -249,6 +249,7 @@ NB_MODULE(_native, m) {
           nb::arg("v_hat"), nb::arg("u_hat"), nb::arg("grad_cu"), nb::arg("grad_cv"),
           out("grad_phi0"), out("grad_phi1"));
     define_crf(m);
+    define_completion(m);
     define_refinement(m);
     define_io(m);
     define_scenes(m);

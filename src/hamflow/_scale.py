@@ -7,18 +7,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
+from hamflow import _native
+from hamflow._types import Image
+
 
 def downsample(image: NDArray[Any], factor: int) -> NDArray[Any]:
     """Return the means of boxes of factor × factor pixels; incomplete boxes are left out."""
     if factor == 1:
         return image
     height, width = (side // factor for side in image.shape[:2])
+    if image.dtype == np.float32 and image.ndim == 3 and height and width:
+        return reduced(image, factor, (height, width))
     boxes = image[: height * factor, : width * factor].reshape(height, factor, width, factor, -1)
     means = boxes.mean(axis=(1, 3))
     if image.dtype.kind != "f":
         means = np.rint(means)
     result: NDArray[Any] = means.astype(image.dtype).reshape(height, width, *image.shape[2:])
     return result
+
+
+def reduced(image: Image, factor: int, shape: tuple[int, int] | None = None) -> Image:
+    """Return the means of boxes; incomplete ones are completed by the outermost pixels.
+
+    Sides are rounded up, unless a shape is given.
+    """
+    height, width = shape or (-(-side // factor) for side in image.shape[:2])
+    out = np.empty((height, width, image.shape[2]), np.float32)
+    _native.reduce(np.ascontiguousarray(image), factor, out)
+    return out
 
 
 def upsample_flow(flow: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
@@ -34,17 +51,10 @@ def upsample_linear(
     Beyond the outermost centers it is constant. Values stay as they are: multiply a flow by the
     factor yourself.
     """
-    for axis, size in enumerate(shape):
-        place = (np.arange(size, dtype=np.float32) + 0.5) / factor - 0.5
-        place = place.clip(0, field.shape[axis] - 1)
-        before = place.astype(np.intp)
-        after = np.minimum(before + 1, field.shape[axis] - 1)
-        share = (place - before).astype(np.float32)
-        share = share.reshape((-1,) + (1,) * (field.ndim - 1 - axis))
-        lower, upper = field.take(before, axis), field.take(after, axis)
-        # In this order equal neighbors give exactly their value.
-        field = lower + share * (upper - lower)
-    return field
+    planes = np.ascontiguousarray(field, np.float32).reshape(*field.shape[:2], -1)
+    out = np.empty((*shape, planes.shape[2]), np.float32)
+    _native.enlarge(planes, factor, out)
+    return out.reshape(*shape, *field.shape[2:])
 
 
 def upsample_nearest(field: NDArray[Any], factor: int, shape: tuple[int, int]) -> NDArray[Any]:

@@ -44,7 +44,9 @@ def test_the_problems_are_not_trivial() -> None:
         changes.append({name: lambda p, n=name: np.ascontiguousarray(getattr(p, n)[::-1])})
     for change in changes:
         apart = [
-            abs(run(replace(p, **{k: v(p) if callable(v) else v for k, v in change.items()}))[0] - f)
+            abs(
+                run(replace(p, **{k: v(p) if callable(v) else v for k, v in change.items()}))[0] - f
+            )
             for p, f in zip(problems, flows, strict=True)
         ]
         assert sum(a.max() > 0.01 for a in apart) > 5, change
