@@ -213,9 +213,7 @@ struct PixelsOfScoring {
         return Floats::load(out);
     }
     HAMFLOW_INLINE Ints words(const std::uint32_t* from) const {
-        Ints r;
-        std::memcpy(r.part, from + at, sizeof r.part);
-        return r;
+        return Ints::load(reinterpret_cast<const std::int32_t*>(from + at));
     }
 };
 
