@@ -83,3 +83,14 @@ Affine affine_start(const Neighborhood& n) {
     }
     return best;
 }
+
+// The number of the smallest of some values, which are padded to whole vectors by larger ones.
+int smallest(const float* values, int count) {
+    Floats best = Floats::load(values);
+    for (int k = lanes; k < count; k += lanes) best = min(best, Floats::load(values + k));
+    const Floats least_of_all(least(best));
+    for (int k = 0;; k += lanes) {
+        const std::uint32_t above = bits_of(least_of_all < Floats::load(values + k));
+        if (above != 0xffff) return k + __builtin_ctz(~above);
+    }
+}

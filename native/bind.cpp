@@ -250,6 +250,7 @@ NB_MODULE(_native, m) {
           out("grad_phi0"), out("grad_phi1"));
     define_crf(m);
     define_descriptors(m);
+    define_completion(m);
     define_refinement(m);
     define_io(m);
     define_scenes(m);

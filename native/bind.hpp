@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -142,8 +143,28 @@ void expect_label_field(const char* name, const Array& labels, int h, int w, int
 // A converted copy of an output would take the results with it.
 inline auto out(const char* name) { return nb::arg(name).noconvert(); }
 
+constexpr std::size_t max_pixels = 1u << 30;  // their numbers, and twice as many, are int
+constexpr std::size_t max_candidates = 256;
+constexpr int max_rounds = 1000, max_steps = 10000;
+
+inline void expect_area(std::size_t h, std::size_t w) {
+    if (static_cast<std::size_t>(side(h)) * side(w) > max_pixels)
+        throw nb::value_error("an image must have at most 2^30 pixels");
+}
+
+inline void expect_rounds(int rounds) {
+    if (rounds < 0 || rounds > max_rounds) throw nb::value_error("rounds: from 0 to 1000");
+}
+
+template <class... Numbers>
+void expect_finite(const char* name, Numbers... numbers) {
+    if (!(std::isfinite(numbers) && ...))
+        throw nb::value_error((std::string(name) + ": only finite numbers").c_str());
+}
+
 void define_crf(nb::module_& m);
 void define_descriptors(nb::module_& m);
+void define_completion(nb::module_& m);
 void define_refinement(nb::module_& m);
 void define_io(nb::module_& m);
 void define_scenes(nb::module_& m);

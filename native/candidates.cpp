@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "completion_kernels.hpp"
+#include "simd/common.hpp"
 #include "threads.hpp"
 
 namespace hamflow {
@@ -45,8 +46,8 @@ class Chooser {
     void number_open() {
         for (int k = 0; k < p_.pixels; ++k) number_[p_.pixel[k]] = k;
         const std::size_t all = static_cast<std::size_t>(p_.pixels) * stride_;
-        belief_.resize(all), u_.resize(all), v_.resize(all);
-        for (auto& m : message_) m.assign(all, 0.0f);
+        belief_ = Buffer<float>(all), u_ = Buffer<float>(all), v_ = Buffer<float>(all);
+        for (auto& m : message_) m = Buffer<float>(all, 0.0f);
     }
 
     // The flows of an open pixel, and what those around it that are not open say.
@@ -59,7 +60,7 @@ class Chooser {
             belief_[to + l] = p_.unary[static_cast<std::size_t>(k) * p_.labels + l];
         }
         // Nothing is ever so bad that it would be the best.
-        for (int l = p_.labels; l < stride_; ++l) belief_[to + l] = 1e30f;
+        for (int l = p_.labels; l < stride_; ++l) belief_[to + l] = 1e30f, u_[to + l] = v_[to + l] = 0;
         const auto add = [&](int j, float weight) {
             if (number_[j] >= 0) return;
             const float* fixed = motion(0, j);
@@ -87,8 +88,7 @@ class Chooser {
     const CandidateProblem& p_;
     int stride_;
     std::vector<int> number_;
-    std::vector<float> belief_, u_, v_;
-    std::vector<float> message_[4];
+    Buffer<float> belief_, u_, v_, message_[4];
 };
 
 }  // namespace

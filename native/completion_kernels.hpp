@@ -13,6 +13,7 @@ struct CompletionKernels {
     float (*affine_cost)(const Neighborhood&, const Affine&);
     Affine (*affine_fit)(const Neighborhood&, const Affine& start);
     Affine (*affine_start)(const Neighborhood&);
+    int (*smallest)(const float* values, int count);
 
     float (*plane_score)(const PlaneMatches&, const float* homography, float tolerance);
     int (*plane_members)(const PlaneMatches&, const float* homography, float tolerance,

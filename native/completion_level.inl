@@ -8,6 +8,6 @@ namespace {
 }  // namespace
 extern const CompletionKernels completion_table;
 const CompletionKernels completion_table = {
-    affine_cost,     affine_fit,   affine_start,  plane_score,        plane_members,    plane_window,
+    affine_cost,     affine_fit,   affine_start,  smallest, plane_score,        plane_members,    plane_window,
     plane_equations, plane_motion, count_support, describe_candidate, judge_candidates, sweep_strip,
     there_and_back,  assess};

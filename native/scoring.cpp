@@ -25,8 +25,7 @@ class Scorer {
         pad_network();
         const CompletionKernels& kernels = completion_kernels();
         const std::size_t stride = number_.size();
-        std::vector<std::uint32_t> targets(stride * p_.labels), support(stride * p_.labels);
-        std::vector<std::uint32_t> kept(stride);
+        Buffer<std::uint32_t> targets(stride * p_.labels), support(stride * p_.labels), kept(stride);
         ScoringPlan plan{p_.h, p_.w, row_.data(), column_.data(), number_.data(), p_.pixel,
                          run_row_.data(), runs_.data(), stride, kept.data(), targets.data(),
                          support.data(), units_, network_.data()};

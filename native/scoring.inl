@@ -15,77 +15,124 @@ HAMFLOW_INLINE int whole(float at, int side) {
     return i < 0 ? 0 : (i < side ? i : side - 1);
 }
 
-// For the row of each open pixel: sums over squares, by sums over columns that move down and sums
-// over rows of these. Several sums side by side in one word: a difference of two of their running
-// totals is right even where these overflow into each other.
-template <class Word, class Column, class Use>
-HAMFLOW_INLINE void row_totals(int w, Word* totals, const Column& column, const Use& use) {
+// Sums over squares, by sums over columns that move down and running totals of these along a row.
+// Several sums side by side in one word: a difference of two of their totals is right even where
+// these overflow into each other.
+template <class Word, class Column>
+HAMFLOW_INLINE void running_totals(int w, Word* totals, const Column& column) {
     Word total = 0;
     totals[0] = 0;
     for (int x = 0; x < w; ++x) totals[x + 1] = total += column(x);
-    use();
 }
-
 template <class Word>
 HAMFLOW_INLINE Word in_square(const Word* totals, int w, int x, int radius) {
     return totals[x + radius < w ? x + radius + 1 : w] - totals[x > radius ? x - radius : 0];
 }
 
 // Counts the pixels of a mask (0 or 1) in the near and in the wide square around each open pixel.
-void count_support(const ScoringPlan& plan, const std::uint8_t* mask, std::uint32_t* counts) {
+// prepare(y) is called once for each row, in their order, before row(y) is asked for; of these the
+// last wide_rows are needed at a time.
+constexpr int wide_rows = 2 * wide_radius + 2;
+
+template <class Prepare, class Row>
+HAMFLOW_INLINE void count_in_squares(const ScoringPlan& plan, const Prepare& prepare, const Row& row,
+                                     std::uint32_t* counts) {
     const int h = plan.h, w = plan.w;
     Buffer<std::uint16_t> near(static_cast<std::size_t>(w), 0), wide(static_cast<std::size_t>(w), 0);
     Buffer<std::uint32_t> totals(static_cast<std::size_t>(w) + 1);
-    const auto move = [&](Buffer<std::uint16_t>& column, int radius, int y) HAMFLOW_INLINE_LAMBDA {
+    const auto add = [&](Buffer<std::uint16_t>& column, int y, int sign) HAMFLOW_INLINE_LAMBDA {
+        if (y < 0 || y >= h) return;
         std::uint16_t* __restrict c = column.data();
-        const auto add = [&](int row, int sign) HAMFLOW_INLINE_LAMBDA {
-            if (row < 0 || row >= h) return;
-            const std::uint8_t* __restrict m = mask + static_cast<std::size_t>(row) * w;
-            for (int x = 0; x < w; ++x) c[x] = static_cast<std::uint16_t>(c[x] + sign * m[x]);
-        };
-        if (y == 0)
-            for (int row = 0; row < radius; ++row) add(row, 1);
-        add(y + radius, 1);
-        add(y - radius - 1, -1);
+        const std::uint8_t* __restrict m = row(y);
+        for (int x = 0; x < w; ++x) c[x] = static_cast<std::uint16_t>(c[x] + sign * m[x]);
     };
-    for (int y = 0; y < h; ++y) {
-        move(near, support_radius, y);
-        move(wide, wide_radius, y);
-        row_totals(w, totals.data(), [&](int x) HAMFLOW_INLINE_LAMBDA {
+    for (int last = 0; last < h + wide_radius; ++last) {
+        if (last < h) prepare(last);
+        const int y = last - wide_radius;
+        add(wide, last, 1);
+        add(wide, last - wide_rows + 1, -1);
+        add(near, y + support_radius, 1);
+        add(near, y - support_radius - 1, -1);
+        if (y < 0 || plan.row[y] == plan.row[y + 1]) continue;
+        running_totals(w, totals.data(), [&](int x) HAMFLOW_INLINE_LAMBDA {
             return near[x] + (static_cast<std::uint32_t>(wide[x]) << 16);
-        }, [&]() HAMFLOW_INLINE_LAMBDA {
-            for (int k = plan.row[y]; k < plan.row[y + 1]; ++k) {
-                const int x = plan.column[k];
-                counts[k] = (in_square(totals.data(), w, x, support_radius) & 0xffff) |
-                            (in_square(totals.data(), w, x, wide_radius) & 0xffff0000u);
-            }
         });
+        for (int k = plan.row[y]; k < plan.row[y + 1]; ++k) {
+            const int x = plan.column[k];
+            counts[k] = (in_square(totals.data(), w, x, support_radius) & 0xffff) |
+                        (in_square(totals.data(), w, x, wide_radius) & 0xffff0000u);
+        }
     }
 }
 
-void describe_candidate(const Scoring& p, const ScoringPlan& plan, int label,
-                        std::uint32_t* targets, std::uint32_t* support) {
-    const int h = p.h, w = p.w;
-    const std::size_t n = static_cast<std::size_t>(h) * w, width = static_cast<std::size_t>(w);
-    const float* motion = p.motion + 2 * n * static_cast<std::size_t>(label);
-    Buffer<std::uint32_t> found(n);
-    Buffer<std::uint8_t> agreeing(n);
-    Buffer<int> x0(width), y0(width), to(width);
-    Buffer<std::uint8_t> inside(width);
-    for (int y = 0; y < h; ++y) {
-        const std::size_t row = static_cast<std::size_t>(y) * w;
-        const float* __restrict m = motion + 2 * row;
-        const float* __restrict first = p.motion + 2 * row;
-        const std::uint8_t* __restrict kept = p.kept + row;
-        std::uint8_t* __restrict agree = agreeing.data() + row;
-        for (int x = 0; x < w; ++x) {
+void count_support(const ScoringPlan& plan, const std::uint8_t* mask, std::uint32_t* counts) {
+    count_in_squares(
+        plan, [](int) HAMFLOW_INLINE_LAMBDA {},
+        [&](int y) HAMFLOW_INLINE_LAMBDA { return mask + static_cast<std::size_t>(y) * plan.w; },
+        counts);
+}
+
+// The targets of one candidate, row by row.
+class Targets {
+   public:
+    Targets(const Scoring& p, const ScoringPlan& plan, int label)
+        : p_(p), plan_(plan), h_(p.h), w_(p.w), width_(static_cast<std::size_t>(p.w)),
+          motion_(p.motion + 2 * static_cast<std::size_t>(label) * p.h * p.w), x0_(width_),
+          y0_(width_), to_(width_), inside_(width_), found_(rows * width_, 0), column_(width_, 0),
+          totals_(width_ + 1) {}
+
+    // Whether the trusted matches of a row agree with the candidate.
+    void agree(int y, std::uint8_t* __restrict out) const {
+        const std::size_t row = static_cast<std::size_t>(y) * width_;
+        const float* __restrict m = motion_ + 2 * row;
+        const float* __restrict first = p_.motion + 2 * row;
+        const std::uint8_t* __restrict kept = p_.kept + row;
+        for (int x = 0; x < w_; ++x) {
             const float du = m[2 * x] - first[2 * x], dv = m[2 * x + 1] - first[2 * x + 1];
-            agree[x] = (kept[x] != 0) & (du * du + dv * dv < 1);
+            out[x] = (kept[x] != 0) & (du * du + dv * dv < 1);
         }
-        int* __restrict left = x0.data();
-        int* __restrict above = y0.data();
-        int* __restrict nearest = to.data();
-        std::uint8_t* __restrict in = inside.data();
+    }
+
+    // Looks at the targets of the next row, and writes the words of the one that is now complete.
+    void advance(int y, std::uint32_t* words) {
+        if (y < h_) look(y);
+        add(y, 1);
+        add(y - 2 * near_radius - 1, ~0u);
+        const int done = y - near_radius;
+        if (done < 0 || plan_.row[done] == plan_.row[done + 1]) return;
+        running_totals(w_, totals_.data(),
+                       [&](int x) HAMFLOW_INLINE_LAMBDA { return column_[x]; });
+        const std::uint32_t* own = found(done);
+        for (int k = plan_.row[done]; k < plan_.row[done + 1]; ++k) {
+            const int x = plan_.column[k];
+            words[k] = in_square(totals_.data(), w_, x, near_radius) | (own[x] & ~summed);
+        }
+    }
+
+   private:
+    static constexpr int rows = 2 * near_radius + 2;
+    // The upper fields are summed, the lower ones are those of the pixel itself.
+    static constexpr std::uint32_t summed = ~((1u << insides_at) - 1);
+
+    std::uint32_t* found(int y) { return found_.data() + static_cast<std::size_t>(y % rows) * width_; }
+
+    void add(int y, std::uint32_t sign) {
+        if (y < 0 || y >= h_) return;
+        std::uint32_t* __restrict c = column_.data();
+        const std::uint32_t* __restrict f = found(y);
+        for (int x = 0; x < w_; ++x) c[x] += sign * (f[x] & summed);
+    }
+
+    void look(int y) {
+        const float* __restrict m = motion_ + 2 * static_cast<std::size_t>(y) * width_;
+        int* __restrict left = x0_.data();
+        int* __restrict above = y0_.data();
+        int* __restrict nearest = to_.data();
+        std::uint8_t* __restrict in = inside_.data();
+        const int h = h_, w = w_;
+        std::uint32_t* f = found(y);
+        std::memset(f, 0, width_ * sizeof *f);
+        if (plan_.run_row[y] == plan_.run_row[y + 1]) return;
         for (int x = 0; x < w; ++x) {
             float tx = static_cast<float>(x) + m[2 * x], ty = static_cast<float>(y) + m[2 * x + 1];
             const bool good = (tx > -0.5f) & (tx < static_cast<float>(w) - 0.5f) & (ty > -0.5f) &
@@ -96,57 +143,59 @@ void describe_candidate(const Scoring& p, const ScoringPlan& plan, int label,
             left[x] = static_cast<int>(tx), above[x] = static_cast<int>(ty);
             nearest[x] = whole(ty, h) * w + whole(tx, w);
         }
-        std::uint32_t* f = found.data() + row;
-        std::memset(f, 0, width * sizeof *f);
-        for (int r = plan.run_row[y]; r < plan.run_row[y + 1]; ++r)
-            for (int x = plan.runs[2 * r]; x < plan.runs[2 * r + 1]; ++x) {
-                if (!in[x]) continue;
-                const std::uint64_t own = p.bits0[row + static_cast<std::size_t>(x)];
-                const std::uint64_t* a = p.bits1 + static_cast<std::size_t>(above[x]) * w + left[x];
-                const std::uint64_t* b = above[x] + 1 < h ? a + w : a;
-                const int right = left[x] + 1 < w;
-                // Of the four pixels around the target, the one with the most similar bits.
-                const int d0 = popcount64(own ^ a[0]), d1 = popcount64(own ^ a[right]);
-                const int d2 = popcount64(own ^ b[0]), d3 = popcount64(own ^ b[right]);
-                const int d01 = d0 < d1 ? d0 : d1, d23 = d2 < d3 ? d2 : d3;
-                const std::uint32_t distance = static_cast<std::uint32_t>(d01 < d23 ? d01 : d23);
-                std::uint32_t word = 1 | distance << distance_at | 1u << insides_at |
-                                     distance << distances_at;
-                const std::size_t there = static_cast<std::size_t>(nearest[x]);
-                if (p.back_trusted[there]) {
-                    const float du = p.back[2 * there] + m[2 * x];
-                    const float dv = p.back[2 * there + 1] + m[2 * x + 1];
-                    const float away = du * du + dv * dv;
-                    word |= away <= 1.5f * 1.5f ? 2u : 0u;
-                    word |= away > 2.5f * 2.5f ? 4u | 1u << elsewheres_at : 0u;
-                }
-                f[x] = word;
-            }
+        for (int r = plan_.run_row[y]; r < plan_.run_row[y + 1]; ++r)
+            for (int x = plan_.runs[2 * r]; x < plan_.runs[2 * r + 1]; ++x)
+                if (in[x]) f[x] = word(y, x, m[2 * x], m[2 * x + 1]);
     }
-    count_support(plan, agreeing.data(), support);
-    // The upper fields are summed, the lower ones are those of the pixel itself.
-    constexpr std::uint32_t summed = ~((1u << insides_at) - 1);
-    Buffer<std::uint32_t> column(width, 0), totals(width + 1);
-    const auto add = [&](int row, std::uint32_t sign) HAMFLOW_INLINE_LAMBDA {
-        if (row < 0 || row >= h) return;
-        std::uint32_t* __restrict c = column.data();
-        const std::uint32_t* __restrict f = found.data() + static_cast<std::size_t>(row) * w;
-        for (int x = 0; x < w; ++x) c[x] += sign * (f[x] & summed);
+
+    HAMFLOW_INLINE std::uint32_t word(int y, int x, float u, float v) const {
+        const std::uint64_t own = p_.bits0[static_cast<std::size_t>(y) * width_ + x];
+        const std::uint64_t* a = p_.bits1 + static_cast<std::size_t>(y0_[x]) * width_ + x0_[x];
+        const std::uint64_t* b = y0_[x] + 1 < h_ ? a + w_ : a;
+        const int right = x0_[x] + 1 < w_;
+        // Of the four pixels around the target, the one with the most similar bits.
+        const int d0 = popcount64(own ^ a[0]), d1 = popcount64(own ^ a[right]);
+        const int d2 = popcount64(own ^ b[0]), d3 = popcount64(own ^ b[right]);
+        const int d01 = d0 < d1 ? d0 : d1, d23 = d2 < d3 ? d2 : d3;
+        const std::uint32_t distance = static_cast<std::uint32_t>(d01 < d23 ? d01 : d23);
+        std::uint32_t word = 1 | distance << distance_at | 1u << insides_at |
+                             distance << distances_at;
+        const std::size_t there = static_cast<std::size_t>(to_[x]);
+        if (p_.back_trusted[there]) {
+            const float du = p_.back[2 * there] + u, dv = p_.back[2 * there + 1] + v;
+            const float away = du * du + dv * dv;
+            word |= away <= 1.5f * 1.5f ? 2u : 0u;
+            word |= away > 2.5f * 2.5f ? 4u | 1u << elsewheres_at : 0u;
+        }
+        return word;
+    }
+
+    const Scoring& p_;
+    const ScoringPlan& plan_;
+    int h_, w_;
+    std::size_t width_;
+    const float* motion_;
+    Buffer<int> x0_, y0_, to_;
+    Buffer<std::uint8_t> inside_;
+    Buffer<std::uint32_t> found_, column_, totals_;
+};
+
+void describe_candidate(const Scoring& p, const ScoringPlan& plan, int label,
+                        std::uint32_t* words, std::uint32_t* support) {
+    const std::size_t width = static_cast<std::size_t>(p.w);
+    Targets targets(p, plan, label);
+    Buffer<std::uint8_t> agreeing(wide_rows * width);
+    const auto row = [&](int y) HAMFLOW_INLINE_LAMBDA {
+        return agreeing.data() + static_cast<std::size_t>(y % wide_rows) * width;
     };
-    for (int row = 0; row < near_radius; ++row) add(row, 1);
-    for (int y = 0; y < h; ++y) {
-        add(y + near_radius, 1);
-        add(y - near_radius - 1, ~0u);
-        const std::uint32_t* own = found.data() + static_cast<std::size_t>(y) * w;
-        row_totals(w, totals.data(), [&](int x) HAMFLOW_INLINE_LAMBDA { return column[x]; },
-                   [&]() HAMFLOW_INLINE_LAMBDA {
-                       for (int k = plan.row[y]; k < plan.row[y + 1]; ++k) {
-                           const int x = plan.column[k];
-                           targets[k] = in_square(totals.data(), w, x, near_radius) |
-                                        (own[x] & ~summed);
-                       }
-                   });
-    }
+    count_in_squares(
+        plan,
+        [&](int y) HAMFLOW_INLINE_LAMBDA {
+            targets.agree(y, row(y));
+            targets.advance(y, words);
+        },
+        row, support);
+    for (int y = p.h; y < p.h + near_radius; ++y) targets.advance(y, words);
 }
 
 HAMFLOW_INLINE Floats field(const Ints& word, const Ints& mask) { return to_floats(word & mask); }
@@ -164,9 +213,7 @@ struct PixelsOfScoring {
         return Floats::load(out);
     }
     HAMFLOW_INLINE Ints words(const std::uint32_t* from) const {
-        Ints r;
-        std::memcpy(r.part, from + at, sizeof r.part);
-        return r;
+        return Ints::load(reinterpret_cast<const std::int32_t*>(from + at));
     }
 };
 

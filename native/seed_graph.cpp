@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <stdexcept>
 #include <utility>
 
+#include "completion_kernels.hpp"
 #include "threads.hpp"
 
 namespace hamflow {
@@ -51,19 +50,6 @@ class Buckets {
     std::vector<std::vector<Entry>> buckets_;
     std::size_t count_ = 0;
 };
-
-// Distances are not negative, so that their bits have their order.
-std::uint64_t key_of(float distance, int node) {
-    std::uint32_t bits;
-    std::memcpy(&bits, &distance, sizeof bits);
-    return static_cast<std::uint64_t>(bits) << 32 | static_cast<std::uint32_t>(node);
-}
-float distance_of(std::uint64_t key) {
-    const std::uint32_t bits = static_cast<std::uint32_t>(key >> 32);
-    float distance;
-    std::memcpy(&distance, &bits, sizeof distance);
-    return distance;
-}
 
 // Of the links between two nodes keeps the shortest, sorted by where they lead. `parts` says where
 // one begins and how long it is.
@@ -199,34 +185,48 @@ SeedGroups::SeedGroups(const SeedGraph& graph, const Interpolation& p, float tog
     });
 }
 
-// Dijkstra until enough seeds are found. The distances of the scratch come and go unreached.
+// Dijkstra until enough seeds are found. The frontier is small and has no order: to look through all
+// of it in vectors takes less time than the branches of a heap.
 int SeedGroups::nearest(int group, int most, Scratch& scratch, NearSeed* near) const {
+    const auto nearest_of = completion_kernels().smallest;
     std::vector<float>& distance = scratch.distance;
-    std::vector<std::uint64_t>& queue = scratch.queue;
-    queue.assign(1, key_of(0.0f, group));
-    scratch.touched.assign(1, group);
-    distance[group] = 0;
-    int count = 0;
-    while (!queue.empty() && count < most) {
-        std::pop_heap(queue.begin(), queue.end(), std::greater<>());
-        const std::uint64_t key = queue.back();
-        queue.pop_back();
-        const float d = distance_of(key);
-        const int g = static_cast<int>(static_cast<std::uint32_t>(key));
-        if (d > distance[g]) continue;
+    std::vector<int>& who = scratch.group;
+    scratch.touched.clear();
+    int size = 0, count = 0;
+    const auto visit = [&](int g, float there) {
+        int& state = scratch.state[g];
+        if (state == Scratch::done) return;
+        if (state == Scratch::untouched) {
+            state = size++;
+            scratch.touched.push_back(g);
+            if (static_cast<std::size_t>(size) > distance.size()) {
+                distance.resize(distance.size() + 16, unreached);
+                who.resize(distance.size());
+            }
+            who[state] = g;
+            distance[state] = there;
+        } else if (there < distance[state]) {
+            distance[state] = there;
+        }
+    };
+    visit(group, 0.0f);
+    while (size > 0 && count < most) {
+        const int k = nearest_of(distance.data(), size);
+        const int g = who[k];
+        const float d = distance[k];
+        scratch.state[g] = Scratch::done;
+        --size;
+        if (k != size) {
+            distance[k] = distance[size], who[k] = who[size];
+            scratch.state[who[k]] = k;
+        }
+        distance[size] = unreached;
         for (std::size_t m = member_at_[g]; m < member_at_[g + 1] && count < most; ++m)
             near[count++] = {member_[m].seed, d + member_[m].distance};
-        for (const Link* k = begin(g); k != end(g); ++k) {
-            const float there = d + k->length;
-            if (there < distance[k->group]) {
-                if (distance[k->group] == unreached) scratch.touched.push_back(k->group);
-                distance[k->group] = there;
-                queue.push_back(key_of(there, k->group));
-                std::push_heap(queue.begin(), queue.end(), std::greater<>());
-            }
-        }
+        for (const Link* l = begin(g); l != end(g); ++l) visit(l->group, d + l->length);
     }
-    for (int g : scratch.touched) distance[g] = unreached;
+    for (int g : scratch.touched) scratch.state[g] = Scratch::untouched;
+    std::fill_n(distance.begin(), size, unreached);
     return count;
 }
 

@@ -55,17 +55,18 @@ class SeedGroups {
 
     // What a search needs, kept from one to the next.
     struct Scratch {
-        explicit Scratch(int groups) : distance(static_cast<std::size_t>(groups), unreached) {}
-        std::vector<float> distance;
+        explicit Scratch(int groups) : state(static_cast<std::size_t>(groups), untouched) {}
+        std::vector<int> state;          // of each group: its number in the frontier, or one of these
         std::vector<int> touched;
-        std::vector<std::uint64_t> queue;
+        std::vector<float> distance;     // of the frontier, padded by infinity to whole vectors
+        std::vector<int> group;
+        static constexpr int untouched = -1, done = -2;
     };
     // The seeds of the nearest groups, with the ways to them by their leaders, its own group first;
     // returns how many there are, at most `most`.
     int nearest(int group, int most, Scratch&, NearSeed*) const;
 
    private:
-    static constexpr float unreached = 3e38f;
     std::vector<int> group_;
     std::vector<std::size_t> member_at_, link_at_;  // of group g: at[g] .. at[g + 1]
     std::vector<NearSeed> member_;                  // the leader first

@@ -44,11 +44,18 @@ struct Pack {
         return r;
     }
     static HAMFLOW_INLINE Pack load(const Scalar* from) {
-        Pack r;
-        std::memcpy(r.part, from, sizeof(r.part));
-        return r;
+        // Part by part: a copy of the whole would go through memory.
+        return of([&](auto p) HAMFLOW_INLINE_LAMBDA {
+            Native n;
+            std::memcpy(&n, from + p * (sizeof(Native) / sizeof(Scalar)), sizeof n);
+            return n;
+        });
     }
-    HAMFLOW_INLINE void store(Scalar* to) const { std::memcpy(to, part, sizeof(part)); }
+    HAMFLOW_INLINE void store(Scalar* to) const {
+        unroll<native_parts>([&](auto p) HAMFLOW_INLINE_LAMBDA {
+            std::memcpy(to + p * (sizeof(Native) / sizeof(Scalar)), &part[p], sizeof(Native));
+        });
+    }
 };
 using Floats = Pack<NativeFloats, float>;
 using Doubles = Pack<NativeDoubles, double>;  // eight of them

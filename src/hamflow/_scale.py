@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._types import Image
 
 
 def downsample(image: NDArray[Any], factor: int) -> NDArray[Any]:
@@ -16,12 +17,25 @@ def downsample(image: NDArray[Any], factor: int) -> NDArray[Any]:
     if factor == 1:
         return image
     height, width = (side // factor for side in image.shape[:2])
+    if image.dtype == np.float32 and image.ndim == 3 and height and width:
+        return reduced(image, factor, (height, width))
     boxes = image[: height * factor, : width * factor].reshape(height, factor, width, factor, -1)
     means = boxes.mean(axis=(1, 3))
     if image.dtype.kind != "f":
         means = np.rint(means)
     result: NDArray[Any] = means.astype(image.dtype).reshape(height, width, *image.shape[2:])
     return result
+
+
+def reduced(image: Image, factor: int, shape: tuple[int, int] | None = None) -> Image:
+    """Return the means of boxes; incomplete ones are completed by the outermost pixels.
+
+    Sides are rounded up, unless a shape is given.
+    """
+    height, width = shape or (-(-side // factor) for side in image.shape[:2])
+    out = np.empty((height, width, image.shape[2]), np.float32)
+    _native.reduce(np.ascontiguousarray(image), factor, out)
+    return out
 
 
 def upsample_flow(flow: NDArray[np.float32], factor: int) -> NDArray[np.float32]:

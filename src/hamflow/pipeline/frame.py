@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image as PillowImage
 
 from hamflow._check import as_intensities
-from hamflow._scale import downsample
+from hamflow._scale import reduced
 from hamflow._types import Bits, Image, ImageLike
 from hamflow.descriptors import Descriptor
 from hamflow.descriptors.architecture import CELL
@@ -58,7 +58,9 @@ class Frame:
 
     def at(self, scale: int) -> Image:
         """Return the image reduced by a whole factor; sides are rounded up."""
-        return self.pixels if scale == 1 else self.kept(("image", scale), lambda: self._at(scale))
+        if scale == 1:
+            return self.pixels
+        return self.kept(("image", scale), lambda: reduced(self.pixels, scale))
 
     def bits(self, scale: int) -> Bits:
         """Return the descriptors of the reduced image."""
@@ -90,12 +92,6 @@ class Frame:
             self._kept[key] = make()
         value: T = self._kept[key]
         return value
-
-    def _at(self, scale: int) -> Image:
-        height, width = self.shape
-        # Incomplete boxes are completed by the outermost pixels.
-        padding = ((0, -height % scale), (0, -width % scale), (0, 0))
-        return downsample(np.pad(self.pixels, padding, mode="edge"), scale)
 
 
 def as_pixels(image: ImageLike, name: str = "image") -> Image:

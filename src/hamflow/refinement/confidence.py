@@ -33,15 +33,19 @@ def assess(
 
     Parameters are those of `evidence`.
     """
-    shape = flows[0].shape[:2]
+    flow, backward = flows
+    first, second = (features_of(frame, 1, _BLUR) for frame in frames)
+    shape = flow.shape[:2]
     hidden, certain = np.empty(shape, np.uint8), np.empty(shape, np.float32)
     _native.assess(
-        *flows,
+        flow,
+        backward,
         HIDING,
-        *(features_of(frame, 1, _BLUR) for frame in frames),
+        first,
+        second,
         distance,
         scale,
-        (_CONSTANT, *(_WEIGHTS[name] for name in NAMES)),
+        (_CONSTANT, _WEIGHTS["disagreement"], _WEIGHTS["distance"], _WEIGHTS["residual"]),
         (_MOST, _FLOOR),
         hidden,
         certain,
