@@ -36,6 +36,7 @@ struct ConvolutionRow {
     std::ptrdiff_t pitch;  // bytes from the input of a pixel to that of the next
     int pixels, outputs;
     bool wide;
+    bool pairs_fit;               // see WeightPacking
     const std::uint8_t* weights;  // from pack_weights
     const std::int32_t* first;    // what each sum begins with
     const float* scale;
@@ -48,10 +49,12 @@ struct ConvolutionRow {
 
 // Weights in the order in which a level's convolve_row reads them. `weights` are outputs x words x 2
 // (wide) or 4, the latter within -127..127; there must be room for as many int16.
+// `pairs_fit`: no two neighboring weights of 8 bits can, with activations up to 255, have products
+// whose sum exceeds 16 bits. Then AVX2 can multiply bytes.
 struct WeightPacking {
     const std::int16_t* weights;
     int outputs, words;
-    bool wide;
+    bool wide, pairs_fit;
     std::uint8_t* packed;
 };
 

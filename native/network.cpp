@@ -12,7 +12,13 @@ namespace hamflow {
 IntegerLayer::IntegerLayer(std::vector<std::int16_t> weights, std::vector<std::int32_t> first,
                            std::vector<float> scale, int runs, bool wide)
     : weights_(std::move(weights)), first_(std::move(first)), scale_(std::move(scale)),
-      runs_(runs), wide_(wide) {}
+      runs_(runs), wide_(wide), pairs_fit_(!wide) {
+    for (std::size_t i = 0; pairs_fit_ && i < weights_.size(); i += 2) {
+        const int a = weights_[i], b = weights_[i + 1];
+        const int high = std::max(a, 0) + std::max(b, 0), low = std::min(a, 0) + std::min(b, 0);
+        pairs_fit_ = 255 * high <= 32767 && 255 * low >= -32768;
+    }
+}
 
 int IntegerLayer::run_words() const {
     return static_cast<int>(weights_.size() / first_.size()) / runs_ / (wide_ ? 2 : 4);
@@ -23,7 +29,8 @@ IntegerLayer::Packed IntegerLayer::packed() const {
     std::lock_guard<std::mutex> lock(mutex_);
     if (level_ != &level) {
         auto packed = std::make_shared<std::vector<std::uint8_t>>(2 * weights_.size());
-        level.pack_weights({weights_.data(), outputs(), runs_ * run_words(), wide_, packed->data()});
+        level.pack_weights({weights_.data(), outputs(), runs_ * run_words(), wide_, pairs_fit_,
+                            packed->data()});
         packed_ = std::move(packed);
         level_ = &level;
     }
@@ -36,6 +43,7 @@ ConvolutionRow IntegerLayer::row(const Packed& weights) const {
     r.run_words = run_words();
     r.outputs = outputs();
     r.wide = wide_;
+    r.pairs_fit = pairs_fit_;
     r.weights = weights->data();
     r.first = first_.data();
     r.scale = scale_.data();

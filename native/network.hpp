@@ -40,7 +40,7 @@ class IntegerLayer {
     std::vector<std::int32_t> first_;
     std::vector<float> scale_;
     int runs_;
-    bool wide_;
+    bool wide_, pairs_fit_;
     mutable std::mutex mutex_;
     mutable const Kernels* level_ = nullptr;
     mutable Packed packed_;

@@ -1,6 +1,5 @@
-// Sums of products for convolution.inl: pairs of 16 bits, whose sums are exact. (Products of bytes,
-// vpmaddubsw, would saturate unless weights had 7 bits, and on half of the processors they are no
-// faster.)
+// Sums of products for convolution.inl: of bytes where no pair of products exceeds 16 bits, and else
+// of 16 bits, which takes half as long again. Either way they are exact.
 #pragma once
 
 #include <immintrin.h>
@@ -20,23 +19,34 @@ constexpr int outputs_at_once = 16;
 // Of one group of outputs and one word.
 constexpr std::size_t packed_bytes(bool wide) { return (wide ? 4 : 8) * output_group; }
 
-// Of 4 activations, those with even numbers meet their weights first, and then the others.
+// Of 4 activations in 16 bits, those with even numbers meet their weights first, then the others.
 void pack_weights(const WeightPacking& p) {
     const int per_word = p.wide ? 2 : 4, pairs = per_word / 2;
-    auto* to = reinterpret_cast<std::int16_t*>(p.packed);
-    for (int first = 0; first < p.outputs; first += outputs_at_once)
+    for (int first = 0; first < p.outputs; first += outputs_at_once) {
+        const std::size_t group = static_cast<std::size_t>(first / output_group) * p.words;
+        std::uint8_t* to = p.packed + group * packed_bytes(p.wide);
+        if (first % output_group)
+            to += static_cast<std::size_t>(p.words) * outputs_at_once * (p.pairs_fit ? 4 : 4 * pairs);
         for (int word = 0; word < p.words; ++word)
-            for (int pair = 0; pair < pairs; ++pair)
+            for (int pair = 0; pair < (p.pairs_fit ? 1 : pairs); ++pair)
                 for (int c = 0; c < outputs_at_once; ++c) {
                     const std::size_t row = static_cast<std::size_t>(first + c) * p.words + word;
                     const std::int16_t* weight = p.weights + row * per_word + pair;
-                    *to++ = weight[0];
-                    *to++ = weight[pairs];
+                    if (p.pairs_fit) {
+                        for (int k = 0; k < 4; ++k) *to++ = static_cast<std::uint8_t>(weight[k]);
+                    } else {
+                        const std::int16_t two[2] = {weight[0], weight[pairs]};
+                        std::memcpy(to, two, 4);
+                        to += 4;
+                    }
                 }
+    }
 }
 
+enum class Products { wide, pairs, bytes };
+
 // Not inlined: what the caller keeps in registers would push the sums out of theirs.
-template <bool wide, int pixels>
+template <Products products, int pixels>
 HAMFLOW_NOINLINE const std::uint8_t* dot_registers(const ConvolutionRow& r, int x,
                                                    const std::uint8_t* weights,
                                                    const std::int32_t* first, std::int32_t* sums) {
@@ -47,7 +57,7 @@ HAMFLOW_NOINLINE const std::uint8_t* dot_registers(const ConvolutionRow& r, int 
             sum[p][v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 * v));
         });
     });
-    const __m256i even = _mm256_set1_epi32(0x00FF00FF);
+    const __m256i even = _mm256_set1_epi32(0x00FF00FF), ones = _mm256_set1_epi16(1);
     const std::ptrdiff_t pitch = r.pitch;
     // One product at a time: GCC 12 would collect them, and spill.
     const auto add = [&](const __m256i* a) HAMFLOW_INLINE_LAMBDA {
@@ -55,7 +65,11 @@ HAMFLOW_NOINLINE const std::uint8_t* dot_registers(const ConvolutionRow& r, int 
         const __m256i weight[vectors] = {_mm256_loadu_si256(w), _mm256_loadu_si256(w + 1)};
         unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
             unroll<vectors>([&](auto v) HAMFLOW_INLINE_LAMBDA {
-                sum[p][v] = _mm256_add_epi32(sum[p][v], _mm256_madd_epi16(a[p], weight[v]));
+                const __m256i product =
+                    products == Products::bytes
+                        ? _mm256_madd_epi16(_mm256_maddubs_epi16(a[p], weight[v]), ones)
+                        : _mm256_madd_epi16(a[p], weight[v]);
+                sum[p][v] = _mm256_add_epi32(sum[p][v], product);
                 asm volatile("" : "+x"(sum[p][v]));
             });
         });
@@ -71,10 +85,10 @@ HAMFLOW_NOINLINE const std::uint8_t* dot_registers(const ConvolutionRow& r, int 
                 return _mm256_set1_epi32(activations);
             };
             unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-                part[p] = wide ? four(p) : _mm256_and_si256(four(p), even);
+                part[p] = products == Products::pairs ? _mm256_and_si256(four(p), even) : four(p);
             });
             add(part);
-            if constexpr (!wide) {
+            if constexpr (products == Products::pairs) {
                 unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
                     part[p] = _mm256_srli_epi16(four(p), 8);
                 });
@@ -91,17 +105,28 @@ HAMFLOW_NOINLINE const std::uint8_t* dot_registers(const ConvolutionRow& r, int 
     return weights;
 }
 
-template <bool wide, int pixels>
-HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
-                             const std::int32_t* first, std::int32_t* sums) {
+template <Products products, int pixels>
+HAMFLOW_INLINE void dot_pixels(const ConvolutionRow& r, int x, const std::uint8_t* weights,
+                               const std::int32_t* first, std::int32_t* sums) {
     constexpr int at_once = pixels < 4 ? pixels : 4;
     for (int c = 0; c < output_group; c += outputs_at_once) {
         const std::uint8_t* next = weights;
         for (int p = 0; p < pixels; p += at_once)
-            next = dot_registers<wide, at_once>(r, x + p, weights, first + c,
-                                                sums + p * output_group + c);
+            next = dot_registers<products, at_once>(r, x + p, weights, first + c,
+                                                    sums + p * output_group + c);
         weights = next;
     }
+}
+
+template <bool wide, int pixels>
+HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t* weights,
+                             const std::int32_t* first, std::int32_t* sums) {
+    if (wide)
+        dot_pixels<Products::wide, pixels>(r, x, weights, first, sums);
+    else if (r.pairs_fit)
+        dot_pixels<Products::bytes, pixels>(r, x, weights, first, sums);
+    else
+        dot_pixels<Products::pairs, pixels>(r, x, weights, first, sums);
 }
 
 // To whole numbers of 32767 at most; the negative ones may be smaller.
