@@ -9,6 +9,7 @@ namespace avx512 {
 namespace {
 #include "turn.inl"
 #include "bits_tiles.inl"
+#include "pixel_tiles.inl"
 #include "min_projection.inl"
 #include "messages.inl"
 #include "scalar_products.inl"

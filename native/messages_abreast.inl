@@ -1,52 +1,29 @@
-// The int16 messages of messages.inl with a pixel in each lane, in tiles of B::lanes pixels of two
-// rows: whatever the window's size, no lane is empty, the pixels' own bits stay in registers for
-// a whole row of targets, and the maximum over the sender's labels is one of vectors: in registers
-// for the message to the plane v, in the first-level cache for the one to u. For levels that
-// count the bits of a vector of bytes with one instruction; where tables of a pixel are faster, the
-// lanes have to be labels. C turns volumes (turn.inl).
+// The int16 messages of messages.inl with a pixel in each lane (pixel_tiles.inl). The best over the
+// sender's labels is in registers for the message to the plane v, in the first-level cache for the
+// one to u: neither the image nor the window has to be turned. C turns the volumes (turn.inl).
 
 template <class B, class C, bool to_v>
-class MessageTile {
+class MessageTile : public PixelTile<B, MessageTile<B, C, to_v>> {
+    using Base = PixelTile<B, MessageTile<B, C, to_v>>;
+    friend Base;
     using Value = std::int16_t;
     using V = typename B::V;
     static constexpr int lanes = B::lanes, parts = 2, part = B::lanes16;
     static constexpr int group = C::group, turned = C::width;
+    using Base::p_, Base::win_, Base::y_, Base::rows_, Base::x0_, Base::lo_, Base::hi_,
+        Base::inside_, Base::v_;
 
    public:
     MessageTile(const BitsPair& p, const Window& win, const FixedCost& cost, const Value* lam,
                 Value* out)
-        : p_(p), win_(win), cost_(cost), scale_(cost.step), lam_(lam), out_(out),
+        : Base(p, win), cost_(cost), scale_(cost.step), lam_(lam), out_(out),
           senders_(to_v ? win.du : win.dv), receivers_(to_v ? win.dv : win.du),
-          own_(std::size_t(2) * B::planes * stride(p.w)), row_(std::size_t(p.w) * p.words),
           offsets_(std::size_t(2) * (senders_ + 1) * lanes),
           best_(std::size_t(2) * (receivers_ + 1) * lanes) {
         for (int l = 0; l < lanes; ++l) column_[l] = static_cast<Value>(B::pixel_of16(l));
     }
 
-    // Planes of one row: a vector may begin up to `lanes` columns before it, and end as far behind.
-    static std::size_t stride(int w) { return std::size_t(round_up(w, lanes)) + 2 * lanes; }
-    static void build_planes(const BitsPair& p, const std::uint64_t* field, int y,
-                             std::uint64_t* row, std::uint8_t* out) {
-        for (int x = 0; x < p.w; ++x)
-            std::copy_n(field + p.pixel(x, y) * p.words, p.words, row + std::size_t(x) * p.words);
-        std::memset(out, 0, B::planes * stride(p.w));
-        B::build_planes(row, p.w, out + lanes, stride(p.w));
-    }
-
-    // The rows y and, if there is one, y + 1.
-    void run(int y, const std::uint8_t* targets) {
-        y_ = y;
-        rows_ = std::min(2, p_.h - y);
-        for (int r = 0; r < rows_; ++r) {
-            build_planes(p_, p_.bits0, y + r, row_.data(), own(r));
-            v_[r] = v_labels(win_, y + r, p_.h);
-        }
-        if (rows_ == 1) v_[1] = {0, 0};
-        for (int x0 = 0; x0 < p_.w; x0 += lanes) tile(std::min(x0, p_.w - lanes), targets);
-    }
-
    private:
-    HAMFLOW_INLINE std::uint8_t* own(int r) { return own_.data() + r * B::planes * stride(p_.w); }
     // Of label k, or of the one after the last, which is nobody's.
     HAMFLOW_INLINE Value* offsets(int r, int k) {
         return offsets_.data() + (std::size_t(r) * (senders_ + 1) + k) * lanes;
@@ -54,56 +31,20 @@ class MessageTile {
     HAMFLOW_INLINE Value* best(int r, int k) {
         return best_.data() + (std::size_t(r) * (receivers_ + 1) + k) * lanes;
     }
-    // values[l] = body(values[l]) for the lanes whose target column with label u is outside.
+    // values[l] = body(l) for the lanes whose target column with label u is outside.
     template <class Body>
     HAMFLOW_INLINE void where_outside(int u, Value* values, const Body& body) const {
-        const long long start = static_cast<long long>(x0_) + win_.u0 + u;
-        const auto bound = [](long long x) {
-            return static_cast<Value>(std::clamp<long long>(x, -1, lanes));
-        };
-        const Value from = bound(-start), to = bound(p_.w - start);
+        const auto inside = this->columns_inside(u);
         for (int l = 0; l < lanes; ++l)
-            values[l] = column_[l] < from || column_[l] >= to ? body(l) : values[l];
+            values[l] = column_[l] < inside.from || column_[l] >= inside.to ? body(l) : values[l];
     }
 
-    void tile(int x0, const std::uint8_t* targets) {
-        x0_ = x0;
-        // Labels of which at least one pixel has a target in the image.
-        const LabelRange first = u_labels(win_, x0, p_.w);
-        const LabelRange last = u_labels(win_, x0 + lanes - 1, p_.w);
-        lo_ = first.empty() ? last.lo : last.empty() ? first.lo : std::min(first.lo, last.lo);
-        hi_ = std::max(first.hi, last.hi);
-        inside_ = first.covers(win_.du) && last.covers(win_.du);
-        // In the middle of a window that is wider than the image, neither end may have one.
-        if (!inside_) widest_labels();
+    void begin() {
         for (int r = 0; r < rows_; ++r) {
             for (int l = 0; l < lanes; ++l)
-                pixel_[r][l] = static_cast<std::ptrdiff_t>(p_.pixel(x0 + column_[l], y_ + r));
+                pixel_[r][l] = static_cast<std::ptrdiff_t>(p_.pixel(x0_ + column_[l], y_ + r));
             set_offsets(r);
             if (!to_v) std::fill_n(best(r, 0), std::size_t(receivers_) * lanes, Value(-32768));
-        }
-        for (int k = 0; k <= win_.dv; ++k) {
-            const bool a = v_[0].contains(k), b = k > 0 && v_[1].contains(k - 1);
-            if (!a && !b) continue;
-            const std::uint8_t* row =
-                targets + std::size_t(y_ + win_.v0 + k) * B::planes * stride(p_.w);
-            if (a && b)
-                scan<true, true>(row, k);
-            else if (a)
-                scan<true, false>(row, k);
-            else
-                scan<false, true>(row, k);
-        }
-        for (int r = 0; r < rows_; ++r) finish(r);
-    }
-    void widest_labels() {
-        lo_ = win_.du;
-        hi_ = 0;
-        for (int l = 0; l < lanes; ++l) {
-            const LabelRange u = u_labels(win_, x0_ + l, p_.w);
-            if (u.empty()) continue;
-            lo_ = std::min(lo_, u.lo);
-            hi_ = std::max(hi_, u.hi);
         }
     }
 
@@ -141,11 +82,11 @@ class MessageTile {
     // The best of all labels u with the target row of label k of the first row, k - 1 of the second.
     template <bool P0, bool P1>
     HAMFLOW_INLINE void scan(const std::uint8_t* row, int k) {
-        const std::size_t step = stride(p_.w);
+        const std::size_t step = Base::stride(p_.w);
         V a[B::planes], b[B::planes];
         unroll<B::planes>([&](auto p) HAMFLOW_INLINE_LAMBDA {
-            if (P0) a[p] = B::loadu(own(0) + p * step + lanes + x0_);
-            if (P1) b[p] = B::loadu(own(1) + p * step + lanes + x0_);
+            if (P0) a[p] = this->own(0, p);
+            if (P1) b[p] = this->own(1, p);
         });
         // To v the best so far, to u what the label v says.
         V kept_a[parts], kept_b[parts];
@@ -154,7 +95,7 @@ class MessageTile {
             kept_a[h] = to_v || !P0 ? loses : B::load16(offsets(0, k) + h * part);
             kept_b[h] = to_v || !P1 ? loses : B::load16(offsets(1, k - 1) + h * part);
         });
-        const std::uint8_t* t = row + lanes + x0_ + win_.u0 + lo_;
+        const std::uint8_t* t = this->first_target(row);
         Value* at_a = to_v ? offsets(0, lo_) : best(0, lo_);
         Value* at_b = to_v ? offsets(1, lo_) : best(1, lo_);
         for (int u = lo_; u < hi_; ++u, ++t, at_a += lanes, at_b += lanes) {
@@ -228,38 +169,20 @@ class MessageTile {
         }
     }
 
-    BitsPair p_;
-    Window win_;
     FixedCost cost_;
     typename B::Scale scale_;
     const Value* lam_;
     Value* out_;
     int senders_, receivers_;  // labels
-    int y_ = 0, rows_ = 0, x0_ = 0, lo_ = 0, hi_ = 0;
-    bool inside_ = false;
-    LabelRange v_[2] = {};
     std::ptrdiff_t pixel_[2][lanes];
     alignas(64) Value column_[lanes];  // of each lane in the tile: even ones first
-    Buffer<std::uint8_t> own_;   // planes of both rows
-    Buffer<std::uint64_t> row_;
-    Buffer<Value> offsets_;      // [row][label of the sender, and a spare one][lane]
-    Buffer<Value> best_;         // [row][label of the receiver, and a spare one][lane]
+    Buffer<Value> offsets_;  // [row][label of the sender, and a spare one][lane]
+    Buffer<Value> best_;     // [row][label of the receiver, and a spare one][lane]
 };
 
 template <class B, class C, bool to_v>
 void message_abreast(const BitsPair& p, const Window& win, const FixedCost& cost,
                      const std::int16_t* lam, std::int16_t* out) {
     using Tile = MessageTile<B, C, to_v>;
-    const std::size_t row_bytes = B::planes * Tile::stride(p.w);
-    Buffer<std::uint8_t> targets(row_bytes * p.h);
-    parallel_for(p.h, [&](int y) {
-        Buffer<std::uint64_t> row(std::size_t(p.w) * p.words);
-        Tile::build_planes(p, p.bits1, y, row.data(), targets.data() + row_bytes * y);
-    });
-    const int pairs = (p.h + 1) / 2;
-    std::atomic<int> next{0};
-    parallel_for(std::min(pairs, get_num_threads()), [&](int) {
-        Tile tile(p, win, cost, lam, out);
-        for (int pair = next++; pair < pairs; pair = next++) tile.run(2 * pair, targets.data());
-    });
+    for_each_pixel_tile<Tile>(p, B::planes, [&] { return Tile(p, win, cost, lam, out); });
 }

@@ -263,15 +263,23 @@ HAMFLOW_INLINE bool better_transposed(const Window& win) {
     return vectors(win.dv, win.du) < vectors(win.du, win.dv);
 }
 
+#include "min_projection_abreast.inl"
+
 void min_projection(const BitsPair& p, const Window& win, std::uint8_t outside, std::uint8_t* cu,
                     std::uint8_t* cv, std::int16_t* v_hat, std::int16_t* u_hat) {
-    if (better_transposed(win)) {
+    const bool abreast = Bits<1>::pixels_abreast && !v_hat && p.w >= Bits<1>::lanes;
+    if (!abreast && better_transposed(win)) {
         // Transposed again only if that were better still, which it is not.
         min_projection(p.transposed(), win.transposed(), outside, cv, cu, u_hat, v_hat);
         return;
     }
     with_words(p, [&](auto words) {
         using B = Bits<decltype(words)::value>;
+        if constexpr (B::pixels_abreast) {
+            if (abreast)
+                return for_each_pixel_tile<MinTile<B>>(
+                    p, B::planes, [&] { return MinTile<B>(p, win, outside, cu, cv); });
+        }
         if (v_hat && u_hat)
             for_each_tile<B>(p, win, [&] {
                 return ArgMinSink<B>(p, win, outside, cu, cv, v_hat, u_hat);

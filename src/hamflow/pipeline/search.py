@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
+from hamflow.pipeline.look import narrowed
 from hamflow.pipeline.matches import Found
 from hamflow.pipeline.scales import SearchStep
 from hamflow.stages import Matcher
@@ -37,8 +38,12 @@ def search(
         ]
     if step.warm:
         matcher = matcher.warm_started()
+    windows = step.windows
+    if step.coarse:
+        with clock.stage("matching", step.share + 0.04):
+            windows = narrowed((bits[0], bits[1]), windows)
     found = []
-    for k, window in enumerate(step.windows):
+    for k, window in enumerate(windows):
         with clock.stage("matching", step.share + 0.05 + 0.1 * k):
             pair = (bits[k], bits[1 - k])
             labels = step.initial_labels[k] if step.initial_labels else None
