@@ -87,7 +87,7 @@ class GuardedRefinement(VariationalRefinement):
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
             images, flow, warps = (first, second), start, self._warps(near)
             enlarged = finer < scale
-            limit = self.limit * (2 if enlarged else 1)
+            limit = self.limit * (scale // finer if near else 2 if enlarged else 1)
             if enlarged:
                 # What the coarser scale could not show: first the motions, then their boundaries.
                 before = (warps + 1) // 2
@@ -97,7 +97,7 @@ class GuardedRefinement(VariationalRefinement):
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return self._within(limit / 2, images, flow, weight, warps, loose=False)
 
-        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite)
+        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite, self.finest)
 
     def _within(
         self,

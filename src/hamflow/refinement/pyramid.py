@@ -55,10 +55,11 @@ def coarse_to_fine(
     scale: int,
     refine_at: RefineAt,
     opposite: Opposite | None = None,
+    finest: int = 1,
 ) -> Flow:
     """Double the size until it is full, and refine at each size.
 
-    If the opposite flow is known, only the full size is refined, and less: the flow starts from
+    If the opposite flow is known, only the finest scale is refined, and less: the flow starts from
     its negative wherever that agrees with the matches.
 
     Parameters
@@ -75,23 +76,32 @@ def coarse_to_fine(
         Refines at one scale.
     opposite : Opposite, optional
         A finished flow the other way.
+    finest : int
+        The finest scale that is refined; from there the flow is only enlarged.
 
     Returns
     -------
     (H, W, 2) array of float32
         At full size.
     """
-    weights, finest = trusted.astype(np.float32), scale
+    weights, matched = trusted.astype(np.float32), scale
+    finest = min(finest, scale)
     while True:
-        finer = 1 if opposite else max(1, scale // 2)
-        size = frame.at(finer).shape[:2]
-        step = scale // finer
-        flow = upsample_linear(flow, step, size) * np.float32(step)
+        finer = finest if opposite else max(finest, scale // 2)
+        flow = _enlarged(flow, scale, frame, finer)
         if opposite:
-            tolerance = _AGREE * step
-            _native.adopt_expected(opposite.flow, opposite.there, tolerance, flow)
-        weight = upsample_nearest(weights, finest // finer, size)
+            known = opposite.flow
+            if finer > 1:
+                known = np.ascontiguousarray(known[::finer, ::finer]) / np.float32(finer)
+            _native.adopt_expected(known, opposite.there, _AGREE * scale / finer, flow)
+        weight = upsample_nearest(weights, matched // finer, flow.shape[:2])
         flow = refine_at(finer, flow, weight, opposite is not None)
         scale = finer
-        if scale == 1:
-            return flow
+        if scale == finest:
+            return flow if finest == 1 else _enlarged(flow, scale, frame, 1)
+
+
+def _enlarged(flow: Flow, scale: int, frame: FrameLike, finer: int) -> Flow:
+    """Return a flow at a finer scale, in pixels of that scale."""
+    step = scale // finer
+    return upsample_linear(flow, step, frame.at(finer).shape[:2]) * np.float32(step)

@@ -47,6 +47,8 @@ class VariationalRefinement:
         Sweeps of red-black over-relaxation after each update.
     omega : float
         Factor of the over-relaxation, between 0 and 2.
+    finest : int
+        The finest scale that is refined, a power of two; from there the flow is only enlarged.
     """
 
     alpha: float = 0.7
@@ -60,6 +62,7 @@ class VariationalRefinement:
     inner: int = 2
     sweeps: int = 15
     omega: float = 1.8
+    finest: int = 1
     method: ClassVar[str] = "variational"
 
     def __post_init__(self) -> None:
@@ -71,6 +74,8 @@ class VariationalRefinement:
         check_range(self, "blur", 0, 20)
         for name in ("warps", "inner", "sweeps"):
             check_range(self, name, 0, 10000, whole=True)
+        if type(self.finest) is not int or self.finest not in {2**k for k in range(9)}:
+            raise InputError(f"finest must be a power of two up to 256, not {self.finest!r}.")
         if not 0 < self.omega < 2:
             raise InputError(f"omega must be between 0 and 2, not {self.omega!r}.")
 
@@ -89,7 +94,7 @@ class VariationalRefinement:
             config = replace(self, warps=self._warps(near))
             return refine(first, second, start, weight, config=config)
 
-        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite)
+        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite, self.finest)
 
     def _warps(self, near: bool) -> int:
         """Return how many warps there are, for a flow that is nearly right or not."""
