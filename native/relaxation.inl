@@ -219,7 +219,7 @@ class Relaxation {
 
    private:
     int halves_per_pass() const {
-        constexpr std::size_t cache = 384 << 10;  // what a core has for itself
+        constexpr std::size_t cache = 640 << 10;  // what a core has for itself
         const std::size_t row = 9 * 2 * board_.stride * sizeof(float);
         const int fit = static_cast<int>(std::min<std::size_t>(cache / row, 64));
         // A block needs twice as many rows as there are halves.

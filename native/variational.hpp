@@ -1,4 +1,4 @@
-// Variational subpixel refinement of a flow: see variational.cpp.
+// Variational subpixel refinement of a flow: see variational.inl.
 #pragma once
 
 namespace hamflow {

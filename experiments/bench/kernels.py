@@ -20,6 +20,7 @@ from experiments.bench._measure import (
 )
 from hamflow import _native
 from hamflow._runtime import machine
+from hamflow.refinement import VariationalRefinement, features, refine
 from hamflow.window import Window
 
 CACHE_SIZES = {"L2 cache": 1 << 17, "L3 cache": 1 << 22, "memory": 1 << 28}
@@ -230,8 +231,20 @@ def _time_kernels(
     }.items():
         progress(name)
         yield name, min(seconds(work) for _ in range(2 if name != "FF" else 1))
+    progress("refinement")
+    yield "refinement", min(seconds(refinement()) for _ in range(max(3, rounds)))
     progress("QQ again")
     yield "QQ", min(best["QQ"], *(seconds(problem.qq) for _ in range(2)))
+
+
+def refinement() -> Callable[[], object]:
+    """Return a refinement of as many sweeps, and of the same images, as that of a peer."""
+    images = peers.moved_images()
+    config = VariationalRefinement(warps=5, inner=2, sweeps=peers.SWEEPS // 10)
+    first, second = (features(image, config.blur) for image in images)
+    shape = first.shape[:2]
+    flow, weight = np.zeros((*shape, 2), np.float32), np.ones(shape, np.float32)
+    return lambda: refine(first, second, flow, weight, config=config)
 
 
 def _ratios(problem: Problem, times: dict[str, float], rates: dict[str, float]) -> dict[str, float]:
@@ -250,6 +263,9 @@ def _ratios(problem: Problem, times: dict[str, float], rates: dict[str, float]) 
     for peer in ("faiss hammings", "OpenCV BFMatcher", "numpy bitwise_count"):
         if peer in rates:
             ratios[f"QQ / {peer}"] = qq_rate / rates[peer]
+    if (peer := "OpenCV VariationalRefinement") in rates:
+        updates = 1024 * 436 * peers.SWEEPS
+        ratios[f"refinement / {peer} time"] = times["refinement"] * rates[peer] / updates
     return ratios
 
 

@@ -1,4 +1,4 @@
-"""Hamming distances and matrix products of other libraries."""
+"""Hamming distances, matrix products and refinements of other libraries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.bench._measure import seconds
 
@@ -54,6 +55,33 @@ def opencv_matcher() -> Rate:
     return n * n / min(seconds(lambda: matcher.match(a, b)) for _ in range(3))
 
 
+def opencv_refinement() -> Rate:
+    """Return the pixels that OpenCV's variational refinement updates per second."""
+    import cv2  # noqa: PLC0415  (an extra, and slow to import)
+
+    frames = [(255 * image.mean(axis=2)).astype(np.uint8) for image in moved_images()]
+    flow = np.zeros((*frames[0].shape, 2), np.float32)
+    solver = cv2.VariationalRefinement_create()
+    solver.setFixedPointIterations(5)
+    solver.setSorIterations(SWEEPS // 5)
+    time = min(seconds(lambda: solver.calc(*frames, flow.copy())) for _ in range(5))
+    return frames[0].size * SWEEPS / time
+
+
+SWEEPS = 150
+"""Of the refinements that are compared: five warps, or what comes nearest to them."""
+
+
+def moved_images() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return two images of 1024×436 pixels, a texture that moves by half a pixel."""
+    rng = np.random.default_rng(0)
+    fine = rng.random((436 + 8, 1024 + 8, 3), np.float32)
+    for axis in (0, 1):
+        fine = sum(np.roll(fine, k, axis) for k in range(8)) * np.float32(1 / 8)
+    image = fine[4:-4, 4:-4]
+    return image, (image + fine[4:-4, 5:-3]) * np.float32(0.5)
+
+
 def available() -> dict[str, Callable[[], Rate]]:
     """Return the libraries that are installed, by name."""
     peers: dict[str, Callable[[], Rate]] = {"numpy sgemm": sgemm}
@@ -63,6 +91,7 @@ def available() -> dict[str, Callable[[], Rate]]:
         peers["faiss hammings"] = faiss_hammings
     if importlib.util.find_spec("cv2") is not None:
         peers["OpenCV BFMatcher"] = opencv_matcher
+        peers["OpenCV VariationalRefinement"] = opencv_refinement
     return peers
 
 

@@ -52,17 +52,15 @@ class GuardedRefinement(VariationalRefinement):
         How often pixels choose.
     """
 
-    # Sweeps are cheap and warps are not: one update of the robust weights per warp, with more and
-    # farther-reaching sweeps.
-    warps: int = 4
+    # One update of the robust weights per warp, and sweeps that reach a little farther.
     inner: int = 1
     sweeps: int = 20
-    omega: float = 1.93
+    omega: float = 1.85
     boundary: float = 0.5
     near: float = 1.0
     firmness: float = 1.7
     limit: float = 1.0
-    rounds: int = 1
+    rounds: int = 2
     method: ClassVar[str] = "guarded"
 
     def __post_init__(self) -> None:
