@@ -11,6 +11,10 @@
 
 #include "threads.hpp"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace hamflow {
 namespace {
 
@@ -49,7 +53,11 @@ class Four {
     // Returns the shorter way, and keeps it.
     static Quad relax(float* to, Quad from, float step) {
         const Quad there = from + step, here = load(to);
+#if defined(__SSE2__)
+        const Quad best = (Quad)_mm_min_ps((__m128)there, (__m128)here);
+#else
         const Quad best = there < here ? there : here;
+#endif
         std::memcpy(to, &best, sizeof best);
         return best;
     }

@@ -200,16 +200,27 @@ void describe_candidate(const Scoring& p, const ScoringPlan& plan, int label,
 
 HAMFLOW_INLINE Floats field(const Ints& word, const Ints& mask) { return to_floats(word & mask); }
 
-// Sixteen pixels from the number `at` on: their features, and their scores.
+// Sixteen pixels from the number `at` on: most often they lie side by side.
 struct PixelsOfScoring {
-    const Scoring& p;
-    const ScoringPlan& plan;
     int at, count;
+    std::size_t index[lanes];
+    bool dense;
 
-    HAMFLOW_INLINE Floats gathered(const float* from, int stride) const {
+    HAMFLOW_INLINE PixelsOfScoring(const ScoringPlan& plan, int first, int end)
+        : at(first), count(end - first < lanes ? end - first : lanes) {
+        for (int k = 0; k < lanes; ++k) index[k] = static_cast<std::size_t>(plan.pixel(at + k));
+        dense = true;
+        for (int k = 1; k < lanes; ++k) dense &= index[k] == index[0] + static_cast<std::size_t>(k);
+    }
+    template <int stride>
+    HAMFLOW_INLINE Floats gathered(const float* from) const {
         float out[lanes];
-        for (int k = 0; k < lanes; ++k)
-            out[k] = from[static_cast<std::size_t>(plan.pixel(at + k)) * stride];
+        if (dense) {
+            const float* row = from + index[0] * stride;
+            for (int k = 0; k < lanes; ++k) out[k] = row[k * stride];
+        } else {
+            for (int k = 0; k < lanes; ++k) out[k] = from[index[k] * stride];
+        }
         return Floats::load(out);
     }
     HAMFLOW_INLINE Ints words(const std::uint32_t* from) const {
@@ -248,13 +259,13 @@ void judge_candidates(const Scoring& p, const ScoringPlan& plan, int begin, int 
     const Floats one(1.0f), zero(0.0f);
     const Ints bit(1), five(31);
     for (int at = begin; at < end; at += lanes) {
-        const PixelsOfScoring pixels{p, plan, at, end - at < lanes ? end - at : lanes};
+        const PixelsOfScoring pixels(plan, at, end);
         const Ints kept = pixels.words(plan.kept);
         const Floats near = field(kept, Ints(0xffff)) * Floats(1 / support_area);
         const Floats wide = to_floats(shifted_right<16>(kept)) * Floats(1 / wide_area);
-        const Floats texture = log(pixels.gathered(p.texture, 1) + Floats(0.003f));
-        const Floats first_u = pixels.gathered(p.motion, 2), first_v = pixels.gathered(p.motion + 1, 2);
-        const Floats own_u = pixels.gathered(p.matched, 2), own_v = pixels.gathered(p.matched + 1, 2);
+        const Floats texture = log(pixels.gathered<1>(p.texture) + Floats(0.003f));
+        const Floats first_u = pixels.gathered<2>(p.motion), first_v = pixels.gathered<2>(p.motion + 1);
+        const Floats own_u = pixels.gathered<2>(p.matched), own_v = pixels.gathered<2>(p.matched + 1);
         Floats least_bits(64.0f), least_path(1e30f);
         for (int l = 0; l < labels; ++l) {
             const Ints word = pixels.words(plan.targets + plan.stride * static_cast<std::size_t>(l));
@@ -262,7 +273,7 @@ void judge_candidates(const Scoring& p, const ScoringPlan& plan, int begin, int 
             const Floats insides = field(shifted_right<insides_at>(word), five);
             const Floats distances = field(shifted_right<distances_at>(word), Ints(2047));
             bits[l] = select(zero < inside, distances / max(insides, one), Floats(32.0f));
-            const Floats path = pixels.gathered(p.geodesic + n * static_cast<std::size_t>(l), 1);
+            const Floats path = pixels.gathered<1>(p.geodesic + n * static_cast<std::size_t>(l));
             paths[l] = log(min(path, Floats(1e9f)) + Floats(0.02f));
             least_bits = min(least_bits, bits[l]);
             if (l > 0 || labels == 1) least_path = min(least_path, paths[l]);
@@ -271,8 +282,8 @@ void judge_candidates(const Scoring& p, const ScoringPlan& plan, int begin, int 
             const std::size_t own = static_cast<std::size_t>(l);
             const Ints word = pixels.words(plan.targets + plan.stride * own);
             const Ints agreeing = pixels.words(plan.support + plan.stride * own);
-            const Floats u = pixels.gathered(p.motion + 2 * n * own, 2);
-            const Floats v = pixels.gathered(p.motion + 2 * n * own + 1, 2);
+            const Floats u = pixels.gathered<2>(p.motion + 2 * n * own);
+            const Floats v = pixels.gathered<2>(p.motion + 2 * n * own + 1);
             f[0] = field(word, bit);
             f[1] = field(shifted_right<distance_at>(word), Ints(127)) * Floats(1.0f / 32);
             f[2] = bits[l] * Floats(1.0f / 32);

@@ -188,45 +188,41 @@ SeedGroups::SeedGroups(const SeedGraph& graph, const Interpolation& p, float tog
 // Dijkstra until enough seeds are found. The frontier is small and has no order: to look through all
 // of it in vectors takes less time than the branches of a heap.
 int SeedGroups::nearest(int group, int most, Scratch& scratch, NearSeed* near) const {
+    constexpr int untouched = Scratch::untouched, done = Scratch::done;
     const auto nearest_of = completion_kernels().smallest;
-    std::vector<float>& distance = scratch.distance;
-    std::vector<int>& who = scratch.group;
-    scratch.touched.clear();
-    int size = 0, count = 0;
-    const auto visit = [&](int g, float there) {
-        int& state = scratch.state[g];
-        if (state == Scratch::done) return;
-        if (state == Scratch::untouched) {
-            state = size++;
-            scratch.touched.push_back(g);
-            if (static_cast<std::size_t>(size) > distance.size()) {
-                distance.resize(distance.size() + 16, unreached);
-                who.resize(distance.size());
-            }
-            who[state] = g;
-            distance[state] = there;
-        } else if (there < distance[state]) {
-            distance[state] = there;
-        }
-    };
-    visit(group, 0.0f);
+    int *state = scratch.state.data(), *touched = scratch.touched.data();
+    float* distance = scratch.distance.data();
+    int* who = scratch.group.data();
+    int size = 1, seen = 1, count = 0;
+    touched[0] = who[0] = group;
+    state[group] = 0;
+    distance[0] = 0;
     while (size > 0 && count < most) {
-        const int k = nearest_of(distance.data(), size);
+        const int k = nearest_of(distance, size);
         const int g = who[k];
         const float d = distance[k];
-        scratch.state[g] = Scratch::done;
+        state[g] = done;
         --size;
-        if (k != size) {
-            distance[k] = distance[size], who[k] = who[size];
-            scratch.state[who[k]] = k;
-        }
+        distance[k] = distance[size], who[k] = who[size];
+        if (k != size) state[who[k]] = k;
         distance[size] = unreached;
         for (std::size_t m = member_at_[g]; m < member_at_[g + 1] && count < most; ++m)
             near[count++] = {member_[m].seed, d + member_[m].distance};
-        for (const Link* l = begin(g); l != end(g); ++l) visit(l->group, d + l->length);
+        for (const Link *l = begin(g), *last = end(g); l != last; ++l) {
+            const float there = d + l->length;
+            const int at = state[l->group];
+            if (at == untouched) {
+                touched[seen++] = l->group;
+                state[l->group] = size;
+                who[size] = l->group;
+                distance[size++] = there;
+            } else if (at != done) {
+                distance[at] = std::min(distance[at], there);
+            }
+        }
     }
-    for (int g : scratch.touched) scratch.state[g] = Scratch::untouched;
-    std::fill_n(distance.begin(), size, unreached);
+    for (int k = 0; k < seen; ++k) state[touched[k]] = untouched;
+    std::fill_n(distance, size, unreached);
     return count;
 }
 

@@ -38,6 +38,8 @@ class SeedGraph {
 // Seeds that share a model: a leader, and those beside it that are no farther than `together`, move
 // alike within the tolerance, and are in no group yet.
 class SeedGroups {
+    static constexpr float unreached = 3e38f;
+
    public:
     SeedGroups(const SeedGraph&, const Interpolation&, float together);
 
@@ -55,12 +57,14 @@ class SeedGroups {
 
     // What a search needs, kept from one to the next.
     struct Scratch {
-        explicit Scratch(int groups) : state(static_cast<std::size_t>(groups), untouched) {}
-        std::vector<int> state;          // of each group: its number in the frontier, or one of these
-        std::vector<int> touched;
-        std::vector<float> distance;     // of the frontier, padded by infinity to whole vectors
-        std::vector<int> group;
+        explicit Scratch(int groups)
+            : state(static_cast<std::size_t>(groups), untouched), touched(state.size()),
+              distance(state.size() + 16, unreached), group(state.size()) {}
         static constexpr int untouched = -1, done = -2;
+        std::vector<int> state;       // of each group: its number in the frontier, or one of these
+        std::vector<int> touched;
+        std::vector<float> distance;  // of the frontier; what follows is unreached
+        std::vector<int> group;       // of the frontier
     };
     // The seeds of the nearest groups, with the ways to them by their leaders, its own group first;
     // returns how many there are, at most `most`.

@@ -10,7 +10,13 @@ import numpy as np
 from hypothesis import given
 from numpy.typing import NDArray
 
-from hamflow._scale import downsample, upsample_flow, upsample_linear, upsample_nearest
+from hamflow._scale import (
+    downsample,
+    reduced,
+    upsample_flow,
+    upsample_linear,
+    upsample_nearest,
+)
 
 Array = NDArray[Any]
 
@@ -52,6 +58,20 @@ def test_reduced(image: Array, factor: int) -> None:
         if image.dtype.kind == "u":
             mean = np.rint(mean)
         assert np.allclose(small[y, x], mean, rtol=1e-5, atol=1e-5)
+
+
+@given(
+    image=hnp.arrays(
+        np.float32,
+        st.tuples(SIDES, SIDES, st.integers(1, 3)),
+        elements=st.floats(0, 1, width=32),
+    ),
+    factor=FACTORS,
+)
+def test_incomplete_boxes_are_completed(image: Array, factor: int) -> None:
+    padding = [(0, -side % factor) for side in image.shape[:2]]
+    padded = np.pad(image, [*padding, (0, 0)], mode="edge")
+    assert (reduced(image, factor) == downsample(padded, factor)).all()
 
 
 @given(enlargements())

@@ -85,8 +85,10 @@ def test_one_pass_says_the_same(shape: tuple[int, int], scale: int) -> None:
     expected = confidence(*evidence((frames[0], frames[1]), list(flow), distance, scale))
     assert (hidden == occluded(*flow)).all()
     assert np.allclose(certain, expected, rtol=1e-5, atol=1e-6)
-    for level in _native.levels():
-        assert _native.force_level(level)
-        for other, one in zip(with_threads(2, run), (hidden, certain), strict=True):
-            assert same_bytes(other, one), level
-    _native.force_level(None)
+    try:
+        for level in _native.levels():
+            assert _native.force_level(level)
+            for other, one in zip(with_threads(2, run), (hidden, certain), strict=True):
+                assert same_bytes(other, one), level
+    finally:
+        _native.force_level(None)

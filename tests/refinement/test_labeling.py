@@ -242,6 +242,18 @@ def test_same_bytes_for_any_number_of_threads(threads: int) -> None:
     assert same_bytes(*flows)
 
 
+def test_same_bytes_on_every_level() -> None:
+    matches = scene()
+    flows = []
+    try:
+        for level in _native.levels():
+            assert _native.force_level(level)
+            flows.append(LabelingCompletion()(matches)[0])
+    finally:
+        _native.force_level(None)
+    assert all(same_bytes(flows[0], flow) for flow in flows)
+
+
 def test_bad_input() -> None:
     matches = scene()
     for change in (

@@ -110,18 +110,16 @@ def label_motions(
         return filled.flow, filled.distance
     unary = np.empty((len(pixel), len(candidates.motion)), np.float32)
     score_candidates(matches, filled, candidates, pixel, score=unary)
+    motion = candidates.motion
+    del candidates  # the paths are not needed any more, and large
     right, down = (
         np.float32(config.smoothness) * np.exp(np.float32(-config.contrast) * c).clip(0.05)
         for c in filled.edges
     )
     label = np.zeros(filled.kept.shape, np.int32)
-    _native.choose_candidates(
-        pixel, unary, candidates.motion, right, down, (config.cap, config.sweeps), label
-    )
+    _native.choose_candidates(pixel, unary, motion, right, down, (config.cap, config.sweeps), label)
     chosen = filled.flow.reshape(-1, 2)
-    chosen[pixel] = candidates.motion.reshape(len(candidates.motion), -1, 2)[
-        label.reshape(-1)[pixel], pixel
-    ]
+    chosen[pixel] = motion.reshape(len(motion), -1, 2)[label.reshape(-1)[pixel], pixel]
     return filled.flow, filled.distance
 
 
