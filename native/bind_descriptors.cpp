@@ -83,7 +83,7 @@ void coarse(const Layers& layers, const std::vector<int>& dilations,
     const std::size_t blocks = dilations.size();
     if (blocks > 64 || layers.size() != 8 + 2 * blocks || levels.size() != 6 + 2 * blocks)
         throw nb::value_error("layers, dilations and levels: not those of a coarse network");
-    if (local_radius < 0 || local_radius > 64) throw nb::value_error("local_radius: 0 to 64");
+    if (local_radius < 0 || local_radius > 12) throw nb::value_error("local_radius: 0 to 12");
     const auto at = [&](std::size_t l) { return layers[l]; };
     CoarseLayers net{at(0), at(1), at(2), at(3), at(4), {layers.begin() + 5, layers.end() - 3},
                      at(5 + 2 * blocks), at(6 + 2 * blocks), at(7 + 2 * blocks),

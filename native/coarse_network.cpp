@@ -15,8 +15,7 @@ namespace {
 class Contrasts {
    public:
     Contrasts(const ColorImage& image, int radius, int threads)
-        : image_(image), radius_(radius), threads_(threads),
-          gray_(static_cast<std::size_t>(image.h) * image.w) {}
+        : image_(image), radius_(radius), threads_(threads) {}
 
     void write(Plane& plane) {
         measure();
@@ -24,15 +23,15 @@ class Contrasts {
     }
 
    private:
-    static constexpr int gray_units = 4095 * 3;  // white
+    // White. Sums of 25x25 squares must fit into 32 bits.
+    static constexpr int gray_units = 765 * 3;  // exact for bytes
 
     void measure() {
         // Sums of rows, added up in order: the same for any number of threads.
         std::vector<double> sums(image_.h), squares(image_.h);
         parallel_rows(image_.h, threads_, [&](int begin, int end) {
             for (int y = begin; y < end; ++y) {
-                const float* row = image_.pixels + static_cast<std::size_t>(y) * image_.w * 3;
-                std::int32_t* gray = gray_.data() + static_cast<std::size_t>(y) * image_.w;
+                const float* row = color(y);
                 double sum[3] = {}, square[3] = {};
                 for (int x = 0; x < image_.w; ++x)
                     for (int c = 0; c < 3; ++c) {
@@ -40,10 +39,6 @@ class Contrasts {
                         sum[c] += value;
                         square[c] += value * value;
                     }
-                for (int x = 0; x < image_.w; ++x) {
-                    const float light = row[3 * x] + row[3 * x + 1] + row[3 * x + 2];
-                    gray[x] = static_cast<std::int32_t>(light * (gray_units / 3) + 0.5f);
-                }
                 sums[y] = sum[0] + sum[1] + sum[2];
                 squares[y] = square[0] + square[1] + square[2];
             }
@@ -59,61 +54,65 @@ class Contrasts {
         gain_ = static_cast<float>(units_of_contrast / (std::sqrt(variance) + 0.02));
     }
 
+    const float* color(int y) const {
+        return image_.pixels + static_cast<std::size_t>(y) * image_.w * 3;
+    }
+
     void rows(Plane& plane, int begin, int end) const {
         const int w = image_.w, side = 2 * radius_ + 1;
-        // Sums over the columns of the square, and their sums from the left.
-        std::vector<std::int32_t> column(w);
-        std::vector<std::int64_t> square(w);
-        std::vector<std::int64_t> before(w + 1), square_before(w + 1);
-        const auto add = [&](int y, int sign) {
-            const std::int32_t* gray =
-                gray_.data() + static_cast<std::size_t>(std::clamp(y, 0, image_.h - 1)) * w;
+        // Sums over the columns of the square, and of these from the left, where the image is
+        // continued by its outermost pixels. Sums from the left may overflow, their differences
+        // do not.
+        std::vector<std::uint32_t> column(w), square(w);
+        std::vector<std::uint32_t> before(w + side), square_before(w + side);
+        std::vector<float> light(w), local(w);
+        const auto brightness = [&](int y) {
+            const float* from = color(std::clamp(y, 0, image_.h - 1));
+            for (int x = 0; x < w; ++x)
+                light[x] = (from[3 * x] + from[3 * x + 1] + from[3 * x + 2]) * (gray_units / 3.0f);
+        };
+        const auto add = [&](int y, std::uint32_t sign) {
+            brightness(y);
             for (int x = 0; x < w; ++x) {
-                column[x] += sign * gray[x];
-                square[x] += sign * (gray[x] * gray[x]);
+                const auto gray = static_cast<std::uint32_t>(static_cast<int>(light[x] + 0.5f));
+                column[x] += sign * gray;
+                square[x] += sign * gray * gray;
             }
         };
+        const float norm = 1.0f / static_cast<float>(side * side), unit = 1.0f / gray_units;
         for (int y = begin - radius_; y < begin + radius_; ++y) add(y, 1);
         for (int y = begin; y < end; ++y) {
             add(y + radius_, 1);
-            for (int x = 0; x < w; ++x) {
-                before[x + 1] = before[x] + column[x];
-                square_before[x + 1] = square_before[x] + square[x];
+            for (int i = 0; i + 1 < w + side; ++i) {
+                const int x = std::clamp(i - radius_, 0, w - 1);
+                before[i + 1] = before[i] + column[x];
+                square_before[i + 1] = square_before[i] + square[x];
             }
-            const float* color = image_.pixels + static_cast<std::size_t>(y) * w * 3;
-            const std::int32_t* gray = gray_.data() + static_cast<std::size_t>(y) * w;
+            brightness(y);
+            for (int x = 0; x < w; ++x) {
+                const auto sum = static_cast<std::int32_t>(before[x + side] - before[x]);
+                const auto half = static_cast<std::int32_t>(
+                    (square_before[x + side] - square_before[x]) / 2);
+                const float mean = static_cast<float>(sum) * norm;
+                const float spread = static_cast<float>(half) * (2 * norm) - mean * mean;
+                const float positive = spread > 0.0f ? spread : 0.0f;
+                const float deviation = std::sqrt(positive * (unit * unit) + 1e-4f);
+                const float relative = (light[x] - mean) * unit / deviation;
+                const float high = relative < 4.0f ? relative : 4.0f;
+                local[x] = (high > -4.0f ? high : -4.0f) * (0.7f * units_of_contrast);
+            }
+            const float* from = color(y);
             std::int16_t* to = shorts(plane.at(y, 0));
-            const float unit = 1.0f / gray_units;
-            const float norm = 1.0f / static_cast<float>(side * side);
             for (int x = 0; x < w; ++x) {
-                // The image continues by its outermost pixels.
-                const int low = x - radius_, high = x + radius_ + 1;
-                const int left = std::max(-low, 0), right = std::max(high - w, 0);
-                const int from = std::max(low, 0), until = std::min(high, w);
-                const std::int64_t sum = before[until] - before[from] +
-                                         static_cast<std::int64_t>(left) * column[0] +
-                                         static_cast<std::int64_t>(right) * column[w - 1];
-                const std::int64_t squares = square_before[until] - square_before[from] +
-                                             left * square[0] + right * square[w - 1];
-                // In doubles, because a small variance is the difference of large numbers.
-                const double mean = static_cast<double>(sum) * norm;
-                const double variance = static_cast<double>(squares) * norm - mean * mean;
-                const float spread = static_cast<float>(variance) * (unit * unit);
-                const float deviation = std::sqrt(std::max(spread, 0.0f) + 1e-4f);
-                const float local =
-                    static_cast<float>(static_cast<double>(gray[x]) - mean) * unit / deviation;
-                for (int c = 0; c < 3; ++c)
-                    to[4 * x + c] = whole((color[3 * x + c] - mean_) * gain_);
-                to[4 * x + 3] =
-                    whole(std::clamp(local, -4.0f, 4.0f) * (0.7f * units_of_contrast));
+                for (int c = 0; c < 3; ++c) to[4 * x + c] = whole((from[3 * x + c] - mean_) * gain_);
+                to[4 * x + 3] = whole(local[x]);
             }
-            add(y - radius_, -1);
+            add(y - radius_, static_cast<std::uint32_t>(-1));
         }
     }
 
     const ColorImage& image_;
     int radius_, threads_;
-    Buffer<std::int32_t> gray_;
     float mean_ = 0, gain_ = 0;
 };
 

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_intensities
-from hamflow.descriptors.descriptor import Descriptor
 from hamflow.descriptors.graph import IMAGE, build_graph
 from hamflow.descriptors.int8 import Scales, quantized_layers, quantized_results
 from hamflow.descriptors.onnx_writer import write_model
@@ -58,16 +57,6 @@ def quantize(network: Network, images: Sequence[ArrayLike]) -> Network:
             np.array([found[f"{name}_zero_point"] for name in names], np.uint8),
         )
     return replace(network, notes={**network.notes, PRECISION: "int8"}, scales=scales, digest="")
-
-
-def flipped_share(descriptor: Descriptor, other: Descriptor, images: Sequence[ArrayLike]) -> float:
-    """Return the share of components whose signs differ between two descriptors."""
-    different = total = 0
-    for image in images:
-        signs = descriptor.describe(image) > 0
-        different += int((signs != (other.describe(image) > 0)).sum())
-        total += signs.size
-    return different / total
 
 
 def _largest_values(network: Network, names: Sequence[str], images: Sequence[ArrayLike]) -> Scales:
