@@ -105,6 +105,29 @@ def random_phi(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:
     return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
+WIDE = [
+    ((shape, words), window)
+    for shape in ((3, 64), (4, 70), (1, 131))
+    for words in (1, 2)
+    for window in (
+        (-3, 7, -2, 5),
+        (-1, 2, 0, 9),
+        (-40, 9, -3, 4),
+        (-140, 99, -2, 3),
+        (60, 30, 1, 12),
+    )
+]
+"""Images as wide as a vector has bytes, so that each of its lanes can be a pixel; and windows."""
+
+
+def wide_problem(
+    size: tuple[tuple[int, int], int], window: tuple[int, int, int, int]
+) -> BitsProblem:
+    rng = np.random.default_rng(size[0][1])
+    bits0, bits1 = (random_bits(rng, *size[0], size[1]) for _ in range(2))
+    return BitsProblem(bits0, bits1, Window.of(window))
+
+
 # --- brute force ---------------------------------------------------------------------------------
 
 

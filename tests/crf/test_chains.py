@@ -59,6 +59,21 @@ def test_equals_plain_numpy(p: Pass) -> None:
         assert same(result, expected)
 
 
+@pytest.mark.parametrize("shape", [(16, 16, 8), (17, 33, 9), (35, 18, 23), (1, 40, 5), (40, 1, 12)])
+@pytest.mark.parametrize("dtype", [np.int16, np.float32])
+def test_several_blocks_of_chains(shape: tuple[int, int, int], dtype: Any) -> None:
+    rng = np.random.default_rng(shape[1])
+    for vertical, reverse in itertools.product((False, True), repeat=2):
+        p = random_pass(rng, shape, dtype=dtype, reach=1, vertical=vertical, reverse=reverse)
+        expected = brute(p)
+        for result in everywhere(lambda p=p: run(p)):
+            assert same(result, expected)
+        for result in everywhere(lambda p=p: run(p, with_s=False)):
+            assert same_bytes(result.hold, expected.hold)
+            assert same_bytes(result.lam, p.lam)
+            assert result.bound == expected.bound
+
+
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("dtype", [np.int16, np.float32])
 def test_every_number_of_labels(labels: int, dtype: Any) -> None:

@@ -12,6 +12,7 @@ import hamflow
 from _problems import (
     FLOAT_TOLERANCE,
     THREADS,
+    WIDE,
     BitsProblem,
     all_costs,
     all_distances,
@@ -22,6 +23,7 @@ from _problems import (
     random_phi,
     same_bytes,
     shapes_and_windows,
+    wide_problem,
     with_threads,
 )
 from hamflow import InputError, Window
@@ -83,6 +85,17 @@ def lam32(problem: BitsProblem, to: str, seed: int) -> NDArray[np.float32]:
 
 
 # --- int16 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "window"), WIDE)
+@pytest.mark.parametrize("to", ["u", "v"])
+def test_wide_images(size: Any, window: Any, to: Receiver) -> None:
+    problem = wide_problem(size, window)
+    cost, lam = HammingCost(4, -100, 13), lam16(problem, to, 900, 7)
+    expected = brute_message16(problem, lam, to, cost)
+    fields = problem.bits0, problem.bits1, problem.window
+    for result in everywhere(lambda: message(*fields, lam, to=to, cost=cost)):
+        assert same_bytes(result, expected)
 
 
 @settings(max_examples=200)

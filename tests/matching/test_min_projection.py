@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import hamflow
 from _problems import (
+    WIDE,
     BitsProblem,
     all_distances,
     at_level,
@@ -15,6 +18,7 @@ from _problems import (
     popcount,
     random_bits,
     same_bytes,
+    wide_problem,
 )
 from hamflow import Window
 from hamflow.matching import MinProjection, min_projection
@@ -29,6 +33,15 @@ def project(problem: BitsProblem, *, argmins: bool = False) -> MinProjection:
 def assert_same(a: MinProjection, b: MinProjection) -> None:
     for name in ("cu", "cv", "v_hat", "u_hat"):
         assert same_bytes(getattr(a, name), getattr(b, name)), name
+
+
+@pytest.mark.parametrize(("size", "window"), WIDE)
+def test_wide_images(size: Any, window: Any) -> None:
+    problem = wide_problem(size, window)
+    costs = all_distances(problem.bits0, problem.bits1, problem.window, problem.outside)
+    for result in everywhere(lambda: project(problem)):
+        assert (result.cu == costs.min(axis=3)).all()
+        assert (result.cv == costs.min(axis=2)).all()
 
 
 @settings(max_examples=150)

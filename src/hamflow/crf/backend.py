@@ -211,7 +211,8 @@ class NativeBackend:
         labeling: tuple[Labels, Labels, Costs],
     ) -> float:
         """Return the unrounded energy (eq. 3) of labels u, v and their data costs."""
-        return _native.label_energy(*weights, rho, *labeling)
+        u, v, data = labeling
+        return _native.label_energy(*weights, rho, u, v, data)
 
     def fuse(
         self,

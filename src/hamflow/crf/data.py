@@ -16,7 +16,6 @@ from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
 from hamflow.matching._arrays import words_of
 from hamflow.window import Window
 
-
 Unary = tuple[NDArray[np.uint8], float]
 """Costs of the labels of a plane (turned as the plane is), and the solver's units in each."""
 

@@ -47,7 +47,8 @@ def _confirmed(flow: Flow, back: Flow) -> Flow:
     target = np.rint(flow / _STEP).astype(int)
     column = np.clip(x + target[..., 0], 0, width - 1)
     row = np.clip(y + target[..., 1], 0, height - 1)
-    return flow[(np.abs(flow + back[row, column]) <= _STEP).all(axis=2)]
+    found: Flow = flow[(np.abs(flow + back[row, column]) <= _STEP).all(axis=2)]
+    return found
 
 
 def _winners(bits0: Bits, bits1: Bits, window: Window) -> Flow:
