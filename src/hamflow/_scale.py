@@ -13,12 +13,17 @@ def downsample(image: NDArray[Any], factor: int) -> NDArray[Any]:
     if factor == 1:
         return image
     height, width = (side // factor for side in image.shape[:2])
-    boxes = image[: height * factor, : width * factor].reshape(height, factor, width, factor, -1)
-    means = boxes.mean(axis=(1, 3))
-    if image.dtype.kind != "f":
-        means = np.rint(means)
-    result: NDArray[Any] = means.astype(image.dtype).reshape(height, width, *image.shape[2:])
-    return result
+    whole = image[: height * factor, : width * factor]
+    if image.dtype.kind == "f":
+        # Whole rows, then columns: several times faster than a mean over two axes of boxes.
+        rows = sum(whole[k::factor] for k in range(1, factor)) + whole[::factor]
+        boxes = rows.reshape(height, width, factor, -1)
+        means = sum(boxes[:, :, k] for k in range(1, factor)) + boxes[:, :, 0]
+        means /= factor**2
+    else:
+        means = np.rint(whole.reshape(height, factor, width, factor, -1).mean(axis=(1, 3)))
+    result: NDArray[Any] = means.astype(image.dtype, copy=False)
+    return result.reshape(height, width, *image.shape[2:])
 
 
 def upsample_flow(flow: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
