@@ -15,6 +15,7 @@ from hamflow._types import Pixels
 from hamflow.config import PRESETS, preset_config
 from hamflow.crf import CrfConfig, solve
 from hamflow.descriptors import Descriptor, load_model
+from hamflow.descriptors.model import HAND_CRAFTED
 from hamflow.errors import InputError
 from hamflow.estimator import Estimator
 from hamflow.evaluation.peers import opencv_methods, opencv_version
@@ -194,7 +195,8 @@ def _prepared(config: MethodConfig) -> tuple[Callable[[Pixels, Pixels], Estimate
     if config.name in LOCAL or config.name in JOINT:
         name = "default" if config.model is None else config.model
         window = Window.of(_WINDOW if config.window is None else config.window)
-        model = load_model(name)
+        # The models of the paper compare what the network computes in floating point.
+        model = load_model(name, variant=None if name in HAND_CRAFTED else "float")
         settings = {"model": model.fingerprint, "window": list(window.as_tuple())}
         if config.name in LOCAL:
             return _local(config.name, model, window), settings
