@@ -183,7 +183,8 @@ class Assembly {
 };
 
 // One color of a row, to the end of its padding, where all is zero.
-void relax_row(const Board& board, const System& s, const State& state, float omega, int y, int color) {
+void relax_row(const Board& board, const System& s, const State& state, float omega, int y,
+               int color) {
     const int shift = board.shift(y, color), other = 1 - color;
     const int count = round_up(board.count(y, color), lanes);
     const float *HAMFLOW_RESTRICT bu = s.bu.row(y, color);
