@@ -68,7 +68,7 @@ void features_of_image(In<float, 3> image, In<float, 1> smoothing, Out<float, 3>
     expect_shape(features, "features", {h, w, feature_channels});
     if (count % 2 != 1 || count > 1001)
         throw nb::value_error("smoothing: an odd number of weights, at most 1001");
-    const Features problem{side(h),          side(w),         image.data(), static_cast<int>(count / 2),
+    const Features problem{side(h),         side(w), image.data(), static_cast<int>(count / 2),
                            smoothing.data(), features.data()};
     without_gil([&] { compute_features(problem); });
 }

@@ -6,7 +6,8 @@ constexpr int near_reach = 2;  // pixels: features reach as far across a boundar
 void jump_row(const Guards& p, int y, float* HAMFLOW_RESTRICT largest) {
     const int w = p.w;
     const float* here = p.flow + 2 * static_cast<std::size_t>(y) * w;
-    const auto add = [&](const float* HAMFLOW_RESTRICT flow, std::ptrdiff_t to, int begin, int end) {
+    const auto add = [&](const float* HAMFLOW_RESTRICT flow, std::ptrdiff_t to, int begin,
+                         int end) {
         for (int x = begin; x < end; ++x) {
             const float du = flow[2 * (x + to)] - flow[2 * x];
             const float dv = flow[2 * (x + to) + 1] - flow[2 * x + 1];
@@ -54,7 +55,9 @@ void compute_guards(const Guards& p) {
         }
         constexpr int ring = 8;
         Buffer<float> jumps(w), rows(static_cast<std::size_t>(ring) * w);
-        const auto row = [&](int y) { return rows.data() + static_cast<std::size_t>(y % ring) * w; };
+        const auto row = [&](int y) {
+            return rows.data() + static_cast<std::size_t>(y % ring) * w;
+        };
         int next = std::max(begin - near_reach, 0);
         const float scale = 1 / (p.near * p.near);
         for (int y = begin; y < end; ++y) {

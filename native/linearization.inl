@@ -81,7 +81,8 @@ void warp_row(const Variational& p, int y, const Targets& targets, float* HAMFLO
         const float* HAMFLOW_RESTRICT rows[4];
         float border[4][4 * channels];
         if (left >= 1 && left + 2 < p.w && top >= 1 && top + 2 < p.h) {
-            for (int r = 0; r < 4; ++r) rows[r] = p.f1 + (top - 1 + r) * pitch + (left - 1) * channels;
+            for (int r = 0; r < 4; ++r)
+                rows[r] = p.f1 + (top - 1 + r) * pitch + (left - 1) * channels;
         } else {
             for (int r = 0; r < 4; ++r) {
                 const int yy = std::min(std::max(top - 1 + r, 0), p.h - 1);

@@ -10,7 +10,8 @@ namespace hamflow {
 class Pages {
    public:
     explicit Pages(std::size_t bytes);
-    Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+    Pages(Pages&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
     Pages& operator=(Pages&&) = delete;
     ~Pages();
 

@@ -8,6 +8,7 @@ namespace {
 #include "linearization.inl"
 #include "relaxation.inl"
 #include "variational.inl"
+#include "neighborhood.inl"
 #include "boundaries.inl"
 #include "features.inl"
 #include "guards.inl"

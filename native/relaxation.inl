@@ -128,15 +128,20 @@ class Assembly {
         const int above = std::max(y - 1, 0), below = std::min(y + 1, p_.h - 1);
         const float *HAMFLOW_RESTRICT here = psi(y, color);
         const float *HAMFLOW_RESTRICT side = psi(y, other) + shift;
-        const float *HAMFLOW_RESTRICT psi_a = psi(above, other), *HAMFLOW_RESTRICT psi_b = psi(below, other);
+        const float *HAMFLOW_RESTRICT psi_a = psi(above, other);
+        const float *HAMFLOW_RESTRICT psi_b = psi(below, other);
         const float *HAMFLOW_RESTRICT edge_l = state_.right.row(y, other) + shift - 1;
         const float *HAMFLOW_RESTRICT edge_r = state_.right.row(y, color);
         const float *HAMFLOW_RESTRICT edge_a = state_.down.row(y - 1, other);
         const float *HAMFLOW_RESTRICT edge_b = state_.down.row(y, color);
-        const float *HAMFLOW_RESTRICT u = state_.u.row(y, color), *HAMFLOW_RESTRICT v = state_.v.row(y, color);
-        const float *HAMFLOW_RESTRICT us = state_.u.row(y, other) + shift, *HAMFLOW_RESTRICT vs = state_.v.row(y, other) + shift;
-        const float *HAMFLOW_RESTRICT ua = state_.u.row(y - 1, other), *HAMFLOW_RESTRICT va = state_.v.row(y - 1, other);
-        const float *HAMFLOW_RESTRICT ub = state_.u.row(y + 1, other), *HAMFLOW_RESTRICT vb = state_.v.row(y + 1, other);
+        const float *HAMFLOW_RESTRICT u = state_.u.row(y, color);
+        const float *HAMFLOW_RESTRICT v = state_.v.row(y, color);
+        const float *HAMFLOW_RESTRICT us = state_.u.row(y, other) + shift;
+        const float *HAMFLOW_RESTRICT vs = state_.v.row(y, other) + shift;
+        const float *HAMFLOW_RESTRICT ua = state_.u.row(y - 1, other);
+        const float *HAMFLOW_RESTRICT va = state_.v.row(y - 1, other);
+        const float *HAMFLOW_RESTRICT ub = state_.u.row(y + 1, other);
+        const float *HAMFLOW_RESTRICT vb = state_.v.row(y + 1, other);
         float *HAMFLOW_RESTRICT uu = system_.uu.row(y, color);
         float *HAMFLOW_RESTRICT uv = system_.uv.row(y, color);
         float *HAMFLOW_RESTRICT vv = system_.vv.row(y, color);
@@ -178,19 +183,27 @@ class Assembly {
 };
 
 // One color of a row, to the end of its padding, where all is zero.
-void relax_row(const Board& board, const System& s, const State& state, float omega, int y, int color) {
+void relax_row(const Board& board, const System& s, const State& state, float omega, int y,
+               int color) {
     const int shift = board.shift(y, color), other = 1 - color;
     const int count = round_up(board.count(y, color), lanes);
-    const float *HAMFLOW_RESTRICT bu = s.bu.row(y, color), *HAMFLOW_RESTRICT bv = s.bv.row(y, color);
-    const float *HAMFLOW_RESTRICT uu = s.uu.row(y, color), *HAMFLOW_RESTRICT uv = s.uv.row(y, color);
+    const float *HAMFLOW_RESTRICT bu = s.bu.row(y, color);
+    const float *HAMFLOW_RESTRICT bv = s.bv.row(y, color);
+    const float *HAMFLOW_RESTRICT uu = s.uu.row(y, color);
+    const float *HAMFLOW_RESTRICT uv = s.uv.row(y, color);
     const float *HAMFLOW_RESTRICT vv = s.vv.row(y, color);
     const float *HAMFLOW_RESTRICT cl = s.right.row(y, other) + shift - 1;
     const float *HAMFLOW_RESTRICT cr = s.right.row(y, color);
-    const float *HAMFLOW_RESTRICT ca = s.down.row(y - 1, other), *HAMFLOW_RESTRICT cb = s.down.row(y, color);
-    const float *HAMFLOW_RESTRICT us = state.du.row(y, other) + shift, *HAMFLOW_RESTRICT vs = state.dv.row(y, other) + shift;
-    const float *HAMFLOW_RESTRICT ua = state.du.row(y - 1, other), *HAMFLOW_RESTRICT va = state.dv.row(y - 1, other);
-    const float *HAMFLOW_RESTRICT ub = state.du.row(y + 1, other), *HAMFLOW_RESTRICT vb = state.dv.row(y + 1, other);
-    float *HAMFLOW_RESTRICT du = state.du.row(y, color), *HAMFLOW_RESTRICT dv = state.dv.row(y, color);
+    const float *HAMFLOW_RESTRICT ca = s.down.row(y - 1, other);
+    const float *HAMFLOW_RESTRICT cb = s.down.row(y, color);
+    const float *HAMFLOW_RESTRICT us = state.du.row(y, other) + shift;
+    const float *HAMFLOW_RESTRICT vs = state.dv.row(y, other) + shift;
+    const float *HAMFLOW_RESTRICT ua = state.du.row(y - 1, other);
+    const float *HAMFLOW_RESTRICT va = state.dv.row(y - 1, other);
+    const float *HAMFLOW_RESTRICT ub = state.du.row(y + 1, other);
+    const float *HAMFLOW_RESTRICT vb = state.dv.row(y + 1, other);
+    float *HAMFLOW_RESTRICT du = state.du.row(y, color);
+    float *HAMFLOW_RESTRICT dv = state.dv.row(y, color);
     const float keep = 1 - omega;
     HAMFLOW_INDEPENDENT
     for (int k = 0; k < count; ++k) {
@@ -208,7 +221,8 @@ void relax_row(const Board& board, const System& s, const State& state, float om
 // t - 1 of row y + 1, while all of these rows are in the cache.
 class Relaxation {
    public:
-    Relaxation(const Variational& p, const Board& board, const System& system, const State& state)
+    Relaxation(const Variational& p, const Board& board, const System& system,
+               const State& state)
         : board_(board), system_(system), state_(state), omega_(p.omega) {}
 
     void run(int sweeps) {

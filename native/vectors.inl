@@ -12,7 +12,9 @@ HAMFLOW_INLINE Vector load(const float* from) {
     std::memcpy(&value, from, sizeof(value));
     return value;
 }
-HAMFLOW_INLINE void store(float* to, const Floats& value) { std::memcpy(to, &value, sizeof(value)); }
+HAMFLOW_INLINE void store(float* to, const Floats& value) {
+    std::memcpy(to, &value, sizeof(value));
+}
 
 template <class Vector>
 HAMFLOW_INLINE Vector absolute(const Vector& a) {
