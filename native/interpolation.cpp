@@ -60,9 +60,9 @@ class Interpolator {
 
    private:
     // Length of a path, relative to the reach, up to which seeds share a model; unless models are
-    // fitted to so few seeds that a group would have as many.
+    // fitted to so few seeds that a group is a large part of them.
     static constexpr float together = 0.1f;
-    static constexpr int few = 16;
+    static constexpr int few = 64;
 
     // A block needs a field of all groups: not too many blocks.
     int block_size() const { return std::max(32, (groups_.count() + 255) / 256); }

@@ -81,7 +81,7 @@ def random_problem(rng: np.random.Generator, **how: Any) -> Problem:
     match[x > width / 2] += 4
     match[rng.random(count) < 0.15] += rng.normal(size=2) * 10
     how = {
-        "neighbors": int(rng.integers(1, 25)),
+        "neighbors": int(rng.choice([*range(1, 15), *[64] * 10])),
         "reach": float(rng.choice([0.5, 2.0, 10.0])),
         "rounds": int(rng.integers(0, 4)),
     } | how
@@ -179,7 +179,7 @@ class Reference:
     def grouped(self) -> list[int]:
         """Return the leader of each seed: what is near to a leader and moves alike follows it."""
         leader = [-1] * len(self.p.pixel)
-        most = 0 if self.p.neighbors < 16 else 0.1 * self.p.reach
+        most = 0 if self.p.neighbors < 64 else 0.1 * self.p.reach
         for s in range(len(leader)):
             if leader[s] < 0:
                 leader[s] = s
