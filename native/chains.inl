@@ -52,7 +52,7 @@ struct ChainNodes {
 
 // Up to `strip` neighboring chains, node by node in turn: columns of an image are then read in
 // longer pieces.
-template <class A, bool two_level, int fixed>
+template <class A, bool two_level>
 class ChainSolver {
     using T = typename A::T;
     using V = typename A::V;
@@ -304,8 +304,8 @@ class ChainSolver {
 
     const Pass& p_;
     int n_, strip_, first_ = 0, count_ = 0;
-    RowShape<A, fixed> shape_;
-    Neighbors<A, two_level, fixed> neighbors_;
+    RowShape<A, 0> shape_;
+    Neighbors<A, two_level, 0> neighbors_;
     Buffer<T> x_;
     PaddedRows<A> b_, f_, work_;  // work_: z, -m, and cm of each chain of the strip
     Buffer<T> low_;               // min b
@@ -322,7 +322,7 @@ typename A::Sum run_chains(const ChainPass<typename A::T, typename A::Share>& pa
     const int pieces = std::min(strips, 8 * get_num_threads());
     Buffer<typename A::Sum> sums(static_cast<std::size_t>(chains));
     parallel_for(pieces, [&](int piece) {
-        ChainSolver<A, two_level, 0> solver(pass, strip);
+        ChainSolver<A, two_level> solver(pass, strip);
         const auto border = [&](int i) {
             return static_cast<int>(static_cast<long long>(strips) * i / pieces) * strip;
         };

@@ -21,10 +21,10 @@ from hamflow.refinement import (
 from hamflow.stages import STAGES, Completion, Matcher, Refinement, stage_class
 
 
-def _fitted(inner: int = 2) -> JointModel:
-    # Larger τ than the paper's, as fits to pairs outside of Sintel have them; and a short schedule,
-    # after which check and completion make as much of the matches (docs/decisions.md).
-    return JointModel(tau1=4.0, tau2=50.0, outer=1, inner=inner)
+def _fitted() -> JointModel:
+    # Larger τ than the paper's, as fits to pairs outside of Sintel have them; and one outer
+    # iteration, after which check and completion make as much of the matches (docs/decisions.md).
+    return JointModel(tau1=4.0, tau2=50.0, outer=1)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,6 @@ PRESETS: dict[str, EstimatorConfig] = {
         model="fast",
         matching_pixels=45_000,
         levels=2,
-        matcher=_fitted(inner=3),
         completion=LabelingCompletion(neighbors=50, rounds=5),
         refinement=GuardedRefinement(warps=2, inner=2, sweeps=12),
     ),

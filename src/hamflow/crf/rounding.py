@@ -55,7 +55,8 @@ class Primal:
         elif self._rounding == "chains":
             candidate = self._moved(candidate, ("rows", "columns"))
             if self.best is not None:
-                candidate = self._fused(candidate, self.best)
+                best = self.best
+                candidate = self._fused(candidate, (best.u, best.v, best.data))
         if self.best is None or candidate.energy < self.best.energy:
             self.best = candidate
         return self.best.energy
@@ -80,10 +81,9 @@ class Primal:
         # The moves know the edges only as rounded to the solver's units.
         return after if after.energy < before.energy else before
 
-    def _fused(self, first: Labeling, second: Labeling) -> Labeling:
+    def _fused(self, first: Labeling, other: tuple[Labels, Labels, Costs]) -> Labeling:
         """Take along each row, then along each column, the best of both."""
         u, v, data = first.u.copy(), first.v.copy(), first.data.copy()
-        other = (second.u, second.v, second.data)
         lines: Blocks
         for lines in ("rows", "columns"):
             self._backend.fuse(self._weights, self._rho, lines, (u, v, data), other)
@@ -98,7 +98,7 @@ class Primal:
         assert self.best is not None
         for shift, axis in ((1, 1), (-1, 1), (1, 0), (-1, 0)):
             u, v = (_moved_by(labels, shift, axis) for labels in (self.best.u, self.best.v))
-            self.best = self._fused(self.best, self.labeling(u, v))
+            self.best = self._fused(self.best, (u, v, self._data.costs(u, v)))
         return self.best.energy
 
 

@@ -14,6 +14,7 @@ from hamflow.matching._arrays import words_of
 from hamflow.window import Window
 
 _STEP = 2  # every other pixel in each direction is looked at
+_SMALLEST = 2000  # pixels; in smaller images there is little to save, and too little to see
 # Displacements within so many pixels count as one motion, if at least so many pixels, and so large
 # a share of all, have them; and by how much the window is wider than the motions.
 _SQUARE = 6
@@ -31,6 +32,8 @@ def narrowed(bits: tuple[Bits, Bits], windows: tuple[Window, ...]) -> tuple[Wind
     windows : tuple of Window
         Forward, and backward if both directions are to be searched: the opposite of it.
     """
+    if bits[0].shape[0] * bits[0].shape[1] < _SMALLEST:
+        return windows
     forward = _winners(*bits, windows[0])
     if len(windows) == 1:
         return (_motions(forward.reshape(-1, 2), windows[0]),)
