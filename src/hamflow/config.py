@@ -115,7 +115,7 @@ PRESETS: dict[str, EstimatorConfig] = {
         matching_pixels=45_000,
         levels=2,
         completion=LabelingCompletion(neighbors=50, rounds=5),
-        refinement=GuardedRefinement(warps=2, inner=2, sweeps=12),
+        refinement=GuardedRefinement(warps=2, inner=2, sweeps=12, rounds=1),
     ),
     "balanced": EstimatorConfig(),
 }

@@ -32,7 +32,8 @@ class GuardedRefinement(VariationalRefinement):
     farther than the scale that it comes from leaves open; and between two halves of the warps,
     pixels beside a motion boundary choose on which side of it they are (see
     `hamflow.refinement.choose`). A flow that already has the full size keeps its boundaries: there
-    is no choice, and the strict half does all warps.
+    is no choice, and the strict half does all warps. Nor is there a choice, and only half of the
+    warps, where the finished flow of the other direction or of the pair before is known.
 
     Parameters other than these are those of `VariationalRefinement`.
 
@@ -84,16 +85,17 @@ class GuardedRefinement(VariationalRefinement):
         def refine_at(finer: int, start: Flow, weight: Field, near: bool) -> Flow:
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
             images, flow, warps = (first, second), start, self._warps(near)
-            enlarged = finer < scale
-            limit = self.limit * (scale // finer if near else 2 if enlarged else 1)
-            if enlarged:
-                # What the coarser scale could not show: first the motions, then their boundaries.
-                before = (warps + 1) // 2
-                flow = self._within(limit, images, flow, weight, before, loose=True)
-                warps -= before
+            # What the coarser scale could not show: first the motions, then their boundaries, which
+            # a flow that is nearly right has.
+            limit, strict = self.limit, warps
+            if finer < scale:
+                limit *= scale // finer if near else 2
+                strict = warps // 2
+                flow = self._within(limit, images, flow, weight, warps - strict, loose=True)
+            if finer < scale and not near:
                 choice = MotionChoice(rounds=self.rounds, reach=_REACH)
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
-            return self._within(limit / 2, images, flow, weight, warps, loose=False)
+            return self._within(limit / 2, images, flow, weight, strict, loose=False)
 
         return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite, self.finest)
 
@@ -108,6 +110,8 @@ class GuardedRefinement(VariationalRefinement):
         loose: bool,
     ) -> Flow:
         """Return the refined flow, at most `limit` from where it starts."""
+        if not warps:
+            return start
         right, down, guarded = (np.empty(weight.shape, np.float32) for _ in range(3))
         boundary = self.boundary * (_LOOSE if loose else 1)
         _native.guards(start, weight, boundary, 0.0 if loose else self.near, right, down, guarded)

@@ -98,7 +98,7 @@ class VariationalRefinement:
 
     def _warps(self, near: bool) -> int:
         """Return how many warps there are, for a flow that is nearly right or not."""
-        return min(self.warps, max(2, (self.warps + 1) // 2)) if near else self.warps
+        return (self.warps + 1) // 2 if near else self.warps
 
 
 def refine(
