@@ -311,14 +311,10 @@ typename A::Sum run_abreast(const ChainPass<typename A::T, typename A::Share>& p
     const int chains = pass.vertical ? pass.w : pass.h;
     const int strips = (chains + A::width - 1) / A::width;
     Buffer<typename A::Sum> sums(static_cast<std::size_t>(chains));
-    // One solver for each thread, which takes one strip after the other: they need much room.
-    std::atomic<int> next{0};
-    parallel_for(std::min(strips, get_num_threads()), [&](int) {
-        ChainsAbreast<A> solver(pass);
-        for (int strip = next++; strip < strips; strip = next++) {
-            const int c = strip * A::width;
-            solver.solve(c, std::min(A::width, chains - c), sums.data() + c);
-        }
+    const auto make_solver = [&] { return ChainsAbreast<A>(pass); };
+    parallel_for_with(make_solver, strips, [&](ChainsAbreast<A>& solver, int strip) {
+        const int c = strip * A::width;
+        solver.solve(c, std::min(A::width, chains - c), sums.data() + c);
     });
     typename A::Sum sum = 0;
     for (int c = 0; c < chains; ++c) sum += sums[c];  // in this order for any number of threads

@@ -100,7 +100,7 @@ class PixelTile {
     Buffer<std::uint64_t> row_;
 };
 
-// Runs tiles (made by `make_tile()`, one for each thread) over the whole image, which is at least
+// Runs tiles (made by `make_tile()`) over the whole image, which is at least
 // as wide as one of them.
 template <class Tile, class MakeTile>
 void for_each_pixel_tile(const BitsPair& p, int planes, const MakeTile& make_tile) {
@@ -111,9 +111,7 @@ void for_each_pixel_tile(const BitsPair& p, int planes, const MakeTile& make_til
         Tile::build_planes(p, p.bits1, y, row.data(), targets.data() + row_bytes * y);
     });
     const int pairs = (p.h + 1) / 2;
-    std::atomic<int> next{0};
-    parallel_for(std::min(pairs, get_num_threads()), [&](int) {
-        Tile tile = make_tile();
-        for (int pair = next++; pair < pairs; pair = next++) tile.run(2 * pair, targets.data());
+    parallel_for_with(make_tile, pairs, [&](Tile& tile, int pair) {
+        tile.run(2 * pair, targets.data());
     });
 }

@@ -3,6 +3,11 @@
 // the thread that computes it, and outputs are the same bytes for any number of threads.
 #pragma once
 
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
 namespace hamflow {
 
 // Thrown out of run_parallel when the interrupt check asked to stop.
@@ -28,6 +33,29 @@ void parallel_for(int count, const Body& body) {
         count,
         [](void* context, int index) { (*static_cast<const Body*>(context))(index); },
         const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+// body(room, index), where a room, made by `make()`, is used by one thread at a time and then again.
+// An index is a task of its own, so that Ctrl-C is noticed between them.
+template <class Make, class Body>
+void parallel_for_with(const Make& make, int count, const Body& body) {
+    using Room = std::invoke_result_t<Make>;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Room>> unused;
+    parallel_for(count, [&](int index) {
+        std::unique_ptr<Room> room;
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            if (!unused.empty()) {
+                room = std::move(unused.back());
+                unused.pop_back();
+            }
+        }
+        if (!room) room.reset(new Room(make()));
+        body(*room, index);
+        std::lock_guard<std::mutex> lock(mutex);
+        unused.push_back(std::move(room));
+    });
 }
 
 }  // namespace

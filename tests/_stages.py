@@ -17,7 +17,9 @@ class Constant:
     u: float = 1.0
     method: ClassVar[str] = "constant"
 
-    def __call__(self, frames: Any, flow: Any, trusted: Any, scale: int) -> Any:
+    def __call__(
+        self, frames: Any, flow: Any, trusted: Any, scale: int, opposite: Any = None
+    ) -> Any:
         return np.full((*frames[0].shape, 2), [self.u, 0], np.float32)
 
 

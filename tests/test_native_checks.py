@@ -247,7 +247,6 @@ def later_arguments(function: str) -> Arguments:
     ways = {"flow": flow, "backward": zeros(H, W, 2), "hiding": (0.01, 0.5)}
     every: dict[str, Arguments] = {
         "reduce": {"image": zeros(H, W, 3), "factor": 2, "out": zeros(2, 3, 3)},
-        "enlarge": {"field": zeros(H, W, 2), "factor": 2, "out": zeros(9, 11, 2)},
         "smooth": {"image": zeros(H, W, 3), "weights": zeros(3), "smoothed": zeros(H, W, 3)},
         "contrasts": {"image": zeros(H, W, 3)} | steps,
         "choose_seeds": {"flow": flow, "trusted": masked[1], "cell": H + W}
@@ -305,7 +304,6 @@ def call_later(function: str, **changed: Any) -> None:
 HUGE = 2**15, 2**15 + 1
 TOO_LARGE = {
     "reduce": {"image": np.zeros((*HUGE, 0), np.float32)},
-    "enlarge": {"out": np.zeros((*HUGE, 0), np.float32)},
     "smooth": {"image": np.zeros((*HUGE, 0), np.float32)},
     "contrasts": {"image": np.zeros((*HUGE, 0), np.float32)},
     "choose_seeds": {"flow": np.zeros((*HUGE, 0), np.float32)},

@@ -32,7 +32,7 @@ def weights(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["wta-ff", "wta-fq", "wta-qq"])
 def test_local_model(name: str, weights: Path) -> None:
-    model = load_model(weights)
+    model = load_model(weights, variant="float")
     phi = [model.describe(frame) for frame in FRAMES]
     bits = [model.bits(frame) for frame in FRAMES]
     expected = {
@@ -48,7 +48,7 @@ def test_local_model(name: str, weights: Path) -> None:
 
 @pytest.mark.parametrize("name", ["crf-f", "crf-q"])
 def test_joint_model_has_the_papers_parameters(name: str, weights: Path) -> None:
-    model = load_model(weights)
+    model = load_model(weights, variant="float")
     if name == "crf-f":
         data: dict[str, Any] = {f"phi{i}": model.describe(FRAMES[i]) for i in (0, 1)}
     else:

@@ -16,6 +16,7 @@ from _problems import same_bytes, with_threads
 from _route import SMALL, STAGES, error, estimate, moving_square, shifted, texture, usual
 from hamflow import Estimator, InputError, Window
 from hamflow.config import PRESETS
+from hamflow.flow import endpoint_error
 from hamflow.refinement import (
     NoCompletion,
     Upsampling,
@@ -250,7 +251,8 @@ def test_frames_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     back, _ = estimator.between(second, first)
     assert len(described) == len(set(described)) * 2  # each scale of each image
     assert there.backward is not None
-    assert same_bytes(there.backward, back.flow)
+    # It starts from the forward flow, and ends near to what it would be by itself.
+    assert endpoint_error(there.backward, back.flow).mean() < 0.02
     assert same_bytes(there.flow, usual().flow)
     again, _ = estimator.between(first, second, previous=matched)
     assert error(again.flow, 5, -3) < 0.05
@@ -278,14 +280,15 @@ def test_only_trusted_matches_are_refined_by_the_data(monkeypatch: pytest.Monkey
     # Unrelated images: what both directions agree on is an accident.
     first, second = (estimator.frame(texture(80, 110, seed)) for seed in (0, 1))
     _, matched = estimator.between(first, second)
-    # At half the size and the full one, for both directions.
-    assert [weight.shape for weight in weights] == [(40, 55), (80, 110)] * 2
+    # Forward at half the size and the full one; backward from the forward flow, at full size.
+    assert [weight.shape for weight in weights] == [(40, 55), (80, 110), (80, 110)]
     for k, direction in enumerate(matched.directions):
         trusted = direction.trusted
         assert 0 < trusted.mean() < 1
         expected = np.repeat(np.repeat(trusted, 4, axis=0), 4, axis=1)[:, :110]
-        assert (weights[2 * k + 1] == expected).all()
-        assert (weights[2 * k] == expected[::2, ::2]).all()
+        assert (weights[k + 1] == expected).all()
+        if k == 0:
+            assert (weights[0] == expected[::2, ::2]).all()
 
 
 def test_what_the_confidence_is_made_of() -> None:
