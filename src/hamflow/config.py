@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,13 @@ class EstimatorConfig:
         return values
 
 
+_FAST = EstimatorConfig(
+    model="fast",
+    matching_pixels=45_000,
+    completion=LabelingCompletion(neighbors=50, rounds=5),
+    refinement=GuardedRefinement(warps=2, inner=2, sweeps=12, rounds=1),
+)
+
 PRESETS: dict[str, EstimatorConfig] = {
     "paper": EstimatorConfig(
         coarse_model="",
@@ -110,13 +117,13 @@ PRESETS: dict[str, EstimatorConfig] = {
         completion=NoCompletion(),
         refinement=Upsampling(smooth=False),
     ),
-    "fast": EstimatorConfig(
-        model="fast",
-        matching_pixels=45_000,
-        levels=2,
-        completion=LabelingCompletion(neighbors=50, rounds=5),
-        refinement=GuardedRefinement(warps=2, inner=2, sweeps=12, rounds=1),
+    "realtime": replace(
+        _FAST,
+        matching_pixels=12_000,
+        levels=1,
+        refinement=replace(_FAST.refinement, finest=2),  # type: ignore[type-var]
     ),
+    "fast": _FAST,
     "balanced": EstimatorConfig(),
 }
 """The shipped settings, by name."""

@@ -33,8 +33,8 @@ class Estimator:
     Parameters
     ----------
     preset : str, path or EstimatorConfig
-        ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file that changes one of them, or the
-        settings themselves.
+        ``"realtime"``, ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file that changes one of
+        them, or the settings themselves.
     window : "auto", Window, int or tuple
         Displacements to search, in pixels of the images: found at a coarse scale, or given as the
         paper's D or (u0, du, v0, dv). The preset "paper" takes D = 128 for "auto".
@@ -168,7 +168,7 @@ class Estimator:
         assert matches is not None
 
         # Refinement, from the matching scale to the full size.
-        flows = []
+        flows: list[Flow] = []
         for k, direction in enumerate(matches.directions):
             with clock.stage("refinement", 0.6 + 0.15 * k):
                 pair = frames if k == 0 else (frame1, frame0)
@@ -223,7 +223,7 @@ def estimate(
         Of one size; gray, RGB (not OpenCV's BGR) or RGBA; uint8, uint16, or floating point in
         0..1.
     preset : str, path or EstimatorConfig
-        ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file, or the settings themselves.
+        ``"realtime"``, ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file, or the settings.
     window, scale, model
         As for `Estimator`.
     progress : callable, optional

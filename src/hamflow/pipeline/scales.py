@@ -141,7 +141,7 @@ class SearchPlan:
         return self._previous.full_share if step.warm and self._previous is not None else 0.0
 
     def opposite(self) -> Opposite | None:
-        """Return the flow of the pair before in a video, back from the first frame, if it counts."""
+        """Return the flow from the first frame back to the one before in a video, if it counts."""
         if self._previous is None or not self._previous.refined:
             return None
         return Opposite(self._previous.refined[1], there=False)

@@ -97,7 +97,9 @@ class GuardedRefinement(VariationalRefinement):
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return self._within(limit / 2, images, flow, weight, strict, loose=False)
 
-        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite, self.finest)
+        return coarse_to_fine(
+            frames[0], flow, trusted, scale, refine_at, opposite=opposite, finest=self.finest
+        )
 
     def _within(
         self,

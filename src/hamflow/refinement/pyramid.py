@@ -54,6 +54,7 @@ def coarse_to_fine(
     trusted: Mask,
     scale: int,
     refine_at: RefineAt,
+    *,
     opposite: Opposite | None = None,
     finest: int = 1,
 ) -> Flow:

@@ -94,7 +94,9 @@ class VariationalRefinement:
             config = replace(self, warps=self._warps(near))
             return refine(first, second, start, weight, config=config)
 
-        return coarse_to_fine(frames[0], flow, trusted, scale, refine_at, opposite, self.finest)
+        return coarse_to_fine(
+            frames[0], flow, trusted, scale, refine_at, opposite=opposite, finest=self.finest
+        )
 
     def _warps(self, near: bool) -> int:
         """Return how many warps there are, for a flow that is nearly right or not."""
