@@ -35,7 +35,9 @@ def edge_weights(image: ArrayLike, alpha: float) -> tuple[Weights, Weights]:
     pixels = pixels.reshape(*pixels.shape[:2], -1)
     right, down = (np.zeros(pixels.shape[:2], np.float32) for _ in range(2))
     for weights, axis in ((right[:, :-1], 1), (down[:-1], 0)):
-        contrast = np.abs(np.diff(pixels, axis=axis)).mean(axis=2)
+        contrasts = np.abs(np.diff(pixels, axis=axis))
+        # numpy is slow at a mean over a short axis.
+        contrast = sum(np.moveaxis(contrasts, 2, 0)) / np.float32(pixels.shape[2])
         weights[:] = np.exp(-alpha * contrast.astype(np.float64))
     return right, down
 

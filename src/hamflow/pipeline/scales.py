@@ -260,10 +260,10 @@ def _frequent(flows: Flow) -> Flow:
     """Return those of some flows (N, 2) that have enough others like them."""
     if not len(flows):
         return flows
-    _, which, count = np.unique(
-        np.floor(flows / _ALIKE), axis=0, return_inverse=True, return_counts=True
-    )
-    return flows[count[which.ravel()] >= _SMALLEST]
+    cells = np.floor(flows / _ALIKE).astype(np.intp)
+    cells -= cells.min(axis=0)
+    which = cells[:, 0] * (cells[:, 1].max() + 1) + cells[:, 1]
+    return flows[np.bincount(which)[which] >= _SMALLEST]
 
 
 def _labels(expected: Flow, window: Window) -> tuple[Labels, Labels]:
