@@ -1,8 +1,8 @@
 // The refinement, for Python: the variational model, motion boundaries.
 #include "bind.hpp"
 #include "boundaries.hpp"
-#include "expectation.hpp"
 #include "features.hpp"
+#include "opposite.hpp"
 #include "variational.hpp"
 
 namespace hamflow::bind {
@@ -102,13 +102,13 @@ void upsample(In<float, 3> field, int factor, Out<float, 3> out) {
     without_gil([&] { upsample_linear(problem); });
 }
 
-void adopt(In<float, 3> opposite, bool there, float tolerance, Out<float, 3> flow) {
+void adopt(In<float, 3> opposite, float tolerance, Out<float, 3> flow) {
     const std::size_t h = flow.shape(0), w = flow.shape(1);
     expect_area(h, w);
     expect_shape(flow, "flow", {h, w, 2});
     expect_shape(opposite, "opposite", {h, w, 2});
-    const Expectation problem{side(h), side(w), opposite.data(), there, tolerance, flow.data()};
-    without_gil([&] { adopt_expected(problem); });
+    const Opposite problem{side(h), side(w), opposite.data(), tolerance, flow.data()};
+    without_gil([&] { adopt_opposite(problem); });
 }
 
 void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<float, 2> trust,
@@ -159,8 +159,7 @@ void define_refinement(nb::module_& m) {
     m.def("guards", guards_of_flow, nb::arg("flow"), nb::arg("weight"), nb::arg("boundary"),
           nb::arg("near"), out("right"), out("down"), out("guarded"));
     m.def("upsample", upsample, nb::arg("field"), nb::arg("factor"), out("out"));
-    m.def("adopt_expected", adopt, nb::arg("opposite"), nb::arg("there"), nb::arg("tolerance"),
-          out("flow"));
+    m.def("adopt_opposite", adopt, nb::arg("opposite"), nb::arg("tolerance"), out("flow"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
           nb::arg("trust"), nb::arg("where"), nb::arg("neighborhood"), nb::arg("data"),
           nb::arg("agreement"), nb::arg("margins"), out("flow"));

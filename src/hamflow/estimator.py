@@ -21,7 +21,6 @@ from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
 from hamflow.refinement import assess, check
 from hamflow.result import FlowResult
-from hamflow.stages import Opposite
 from hamflow.window import Window, WindowLike
 
 Auto = Literal["auto"]
@@ -172,14 +171,15 @@ class Estimator:
         for k, direction in enumerate(matches.directions):
             with clock.stage("refinement", 0.6 + 0.15 * k):
                 pair = frames if k == 0 else (frame1, frame0)
-                opposite = Opposite(flows[0], there=True) if k else plan.opposite()
                 flows.append(
                     self.config.refinement(
-                        pair, direction.completed, direction.trusted, matches.scale, opposite
+                        pair,
+                        direction.completed,
+                        direction.trusted,
+                        matches.scale,
+                        flows[0] if k else None,
                     )
                 )
-
-        matches = replace(matches, refined=tuple(flows))
 
         # Assessment: what is occluded, and how far each pixel can be trusted.
         hidden = certain = None

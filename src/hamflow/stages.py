@@ -124,23 +124,6 @@ class Completion(Protocol):
         """Return the completed flow, and how far each pixel is from the nearest match."""
 
 
-@dataclass(frozen=True, eq=False)
-class Opposite:
-    """A finished flow the other way, from which a refinement can start.
-
-    Attributes
-    ----------
-    flow : (H, W, 2) array of float32
-        At full size.
-    there : bool
-        Whether it is that of the second frame back to the first. Otherwise it is that of the first
-        frame back to the frame before, in a video, where motion is expected to go on.
-    """
-
-    flow: Flow
-    there: bool
-
-
 class Refinement(Protocol):
     """From a completed flow at the matching scale to a subpixel flow at full size."""
 
@@ -152,9 +135,12 @@ class Refinement(Protocol):
         flow: Flow,
         trusted: Mask,
         scale: int,
-        opposite: Opposite | None = None,
+        opposite: Flow | None = None,
     ) -> Flow:
-        """Return the flow from the first frame to the second, at full size."""
+        """Return the flow from the first frame to the second, at full size.
+
+        `opposite` is the finished flow from the second frame to the first, if there is one.
+        """
 
 
 def stage_class(stage: str, method: object) -> type[Any]:

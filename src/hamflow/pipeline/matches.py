@@ -127,8 +127,6 @@ class Matches:
         By what factor the images were reduced.
     full_share : float
         Largest share of trusted pixels since the whole window was last searched, in a video.
-    refined : tuple of (H, W, 2) array of float32
-        The flow of each direction at full size, after the refinement.
     trusted_share : float
         Share of trusted pixels, mean over the directions.
     """
@@ -136,7 +134,6 @@ class Matches:
     directions: tuple[DirectedMatches, ...]
     scale: int
     full_share: float = 0.0
-    refined: tuple[Flow, ...] = ()
     trusted_share: float = field(init=False)
 
     @classmethod

@@ -12,7 +12,6 @@ from hamflow.config import EstimatorConfig
 from hamflow.pipeline.matches import DirectedMatches, Matches
 from hamflow.pipeline.prediction import continued
 from hamflow.prior import Prior
-from hamflow.stages import Opposite
 from hamflow.window import MAX_LABELS, Window
 
 # Larger displacements (in pixels of the coarsest scale) are not searched.
@@ -140,12 +139,6 @@ class SearchPlan:
         """Return the share of trusted pixels that later pairs of a video are measured by."""
         return self._previous.full_share if step.warm and self._previous is not None else 0.0
 
-    def opposite(self) -> Opposite | None:
-        """Return the flow from the first frame back to the one before in a video, if it counts."""
-        if self._previous is None or not self._previous.refined:
-            return None
-        return Opposite(self._previous.refined[1], there=False)
-
     def _priors(self, found: Matches, scale: int) -> tuple[Prior, ...] | None:
         """Return what the last step found as the prior of a finer one."""
         # At full size a prior does more harm at boundaries than it helps (docs/decisions.md).
@@ -263,7 +256,8 @@ def _frequent(flows: Flow) -> Flow:
     cells = np.floor(flows / _ALIKE).astype(np.intp)
     cells -= cells.min(axis=0)
     which = cells[:, 0] * (cells[:, 1].max() + 1) + cells[:, 1]
-    return flows[np.bincount(which)[which] >= _SMALLEST]
+    frequent: Flow = flows[np.bincount(which)[which] >= _SMALLEST]
+    return frequent
 
 
 def _labels(expected: Flow, window: Window) -> tuple[Labels, Labels]:

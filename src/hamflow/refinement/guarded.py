@@ -14,7 +14,6 @@ from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.pyramid import coarse_to_fine
 from hamflow.refinement.variational import VariationalRefinement, features_of, refine
-from hamflow.stages import Opposite
 
 # Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
 # keeps smoothness away, and the data term counts beside it.
@@ -33,7 +32,7 @@ class GuardedRefinement(VariationalRefinement):
     pixels beside a motion boundary choose on which side of it they are (see
     `hamflow.refinement.choose`). A flow that already has the full size keeps its boundaries: there
     is no choice, and the strict half does all warps. Nor is there a choice, and only half of the
-    warps, where the finished flow of the other direction or of the pair before is known.
+    warps, where the finished flow of the other direction is known.
 
     Parameters other than these are those of `VariationalRefinement`.
 
@@ -78,7 +77,7 @@ class GuardedRefinement(VariationalRefinement):
         flow: Flow,
         trusted: Mask,
         scale: int,
-        opposite: Opposite | None = None,
+        opposite: Flow | None = None,
     ) -> Flow:
         """Take the flow of one direction from the matching scale to the full size."""
 

@@ -12,9 +12,8 @@ import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._scale import upsample_linear, upsample_nearest
 from hamflow._types import Field, Flow, FrameLike, Mask
-from hamflow.stages import Opposite
 
-# Pixels of the matching scale by which an expected flow may differ from the matches.
+# Pixels of the matching scale by which the other direction may differ from the matches.
 _AGREE = 1.0
 
 RefineAt = Callable[[int, Flow, Field, bool], Flow]
@@ -41,7 +40,7 @@ class Upsampling:
         flow: Flow,
         trusted: Mask,
         scale: int,
-        opposite: Opposite | None = None,
+        opposite: Flow | None = None,
     ) -> Flow:
         """Return the flow at full size."""
         enlarge = upsample_linear if self.smooth else upsample_nearest
@@ -55,7 +54,7 @@ def coarse_to_fine(
     scale: int,
     refine_at: RefineAt,
     *,
-    opposite: Opposite | None = None,
+    opposite: Flow | None = None,
     finest: int = 1,
 ) -> Flow:
     """Double the size until it is full, and refine at each size.
@@ -75,8 +74,8 @@ def coarse_to_fine(
         The matching scale, a power of two. At 1 the flow is refined once.
     refine_at : callable
         Refines at one scale.
-    opposite : Opposite, optional
-        A finished flow the other way.
+    opposite : (H, W, 2) array of float32, optional
+        The finished flow of the other direction, at full size.
     finest : int
         The finest scale that is refined; from there the flow is only enlarged.
 
@@ -88,13 +87,13 @@ def coarse_to_fine(
     weights, matched = trusted.astype(np.float32), scale
     finest = min(finest, scale)
     while True:
-        finer = finest if opposite else max(finest, scale // 2)
+        finer = max(finest, scale // 2) if opposite is None else finest
         flow = _enlarged(flow, scale, frame, finer)
-        if opposite:
-            known = opposite.flow
+        if opposite is not None:
+            known = opposite
             if finer > 1:
-                known = np.ascontiguousarray(known[::finer, ::finer]) / np.float32(finer)
-            _native.adopt_expected(known, opposite.there, _AGREE * scale / finer, flow)
+                known = np.ascontiguousarray(opposite[::finer, ::finer]) / np.float32(finer)
+            _native.adopt_opposite(known, _AGREE * scale / finer, flow)
         weight = upsample_nearest(weights, matched // finer, flow.shape[:2])
         flow = refine_at(finer, flow, weight, opposite is not None)
         scale = finer

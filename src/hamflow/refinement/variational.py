@@ -15,7 +15,6 @@ from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import gaussian_weights
 from hamflow.refinement.pyramid import coarse_to_fine
-from hamflow.stages import Opposite
 
 _COLORS = 3
 _CHANNELS = 8
@@ -85,7 +84,7 @@ class VariationalRefinement:
         flow: Flow,
         trusted: Mask,
         scale: int,
-        opposite: Opposite | None = None,
+        opposite: Flow | None = None,
     ) -> Flow:
         """Take the flow of one direction from the matching scale to the full size."""
 

@@ -1,4 +1,4 @@
-#include "expectation.hpp"
+#include "opposite.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,18 +8,16 @@
 
 namespace hamflow {
 
-void adopt_expected(const Expectation& p) {
+void adopt_opposite(const Opposite& p) {
     const float last_x = static_cast<float>(p.w - 1), last_y = static_cast<float>(p.h - 1);
     parallel_for(p.h, [&](int y) {
         float* flow = p.flow + 2 * static_cast<std::size_t>(y) * p.w;
         for (int x = 0; x < p.w; ++x, flow += 2) {
-            std::size_t at = static_cast<std::size_t>(y) * p.w + x;
-            if (p.there) {
-                const float tx = static_cast<float>(x) + flow[0], ty = static_cast<float>(y) + flow[1];
-                if (!(tx >= 0 && ty >= 0 && tx <= last_x && ty <= last_y)) continue;
-                at = static_cast<std::size_t>(ty + 0.5f) * p.w + static_cast<std::size_t>(tx + 0.5f);
-            }
-            const float u = -p.opposite[2 * at], v = -p.opposite[2 * at + 1];
+            const float tx = static_cast<float>(x) + flow[0], ty = static_cast<float>(y) + flow[1];
+            if (!(tx >= 0 && ty >= 0 && tx <= last_x && ty <= last_y)) continue;
+            const std::size_t there = static_cast<std::size_t>(ty + 0.5f) * p.w +
+                                      static_cast<std::size_t>(tx + 0.5f);
+            const float u = -p.opposite[2 * there], v = -p.opposite[2 * there + 1];
             // False for NaN.
             if (std::max(std::fabs(u - flow[0]), std::fabs(v - flow[1])) <= p.tolerance) {
                 flow[0] = u;
