@@ -19,7 +19,7 @@ from _route import moving_square, shifted
 
 IMAGES = {"shift": shifted(9, -4, 90, 120), "square": moving_square()[:2]}
 HASHES = {
-    ("shift", "fast"): "0afd349c3145c5d2",
+    ("shift", "fast"): "3bc4bd20a5967d90",
     ("shift", "paper"): "1fb85328a385bd1e",
     ("square", "balanced"): "be9a3ece5d3af7bf",
     ("square", "paper"): "09681a7077bf3eb6",
