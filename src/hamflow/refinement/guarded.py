@@ -31,8 +31,8 @@ class GuardedRefinement(VariationalRefinement):
     farther than the scale that it comes from leaves open; and between two halves of the warps,
     pixels beside a motion boundary choose on which side of it they are (see
     `hamflow.refinement.choose`). A flow that already has the full size keeps its boundaries: there
-    is no choice, and the strict half does all warps. Nor is there a choice, and only half of the
-    warps, where the finished flow of the other direction is known.
+    is no choice, and the strict half does all warps. Where the finished flow of the other direction
+    is known, half of the warps and rounds of choice are enough.
 
     Parameters other than these are those of `VariationalRefinement`.
 
@@ -84,15 +84,14 @@ class GuardedRefinement(VariationalRefinement):
         def refine_at(finer: int, start: Flow, weight: Field, near: bool) -> Flow:
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
             images, flow, warps = (first, second), start, self._warps(near)
-            # What the coarser scale could not show: first the motions, then their boundaries, which
-            # a flow that is nearly right has.
             limit, strict = self.limit, warps
             if finer < scale:
+                # What the coarser scale could not show: first the motions, then their boundaries.
                 limit *= scale // finer if near else 2
                 strict = warps // 2
                 flow = self._within(limit, images, flow, weight, warps - strict, loose=True)
-            if finer < scale and not near:
-                choice = MotionChoice(rounds=self.rounds, reach=_REACH)
+                rounds = self.rounds // 2 if near else self.rounds
+                choice = MotionChoice(rounds=rounds, reach=_REACH)
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return self._within(limit / 2, images, flow, weight, strict, loose=False)
 
