@@ -60,6 +60,7 @@ class Version:
     """One version of Hamflow, in a process of its own."""
 
     def __init__(self, python: str, images: tuple[str, str], threads: int) -> None:
+        python = os.path.abspath(python)  # the process starts in another folder
         environment = os.environ | {"HAMFLOW_NUM_THREADS": str(threads)}
         # This version may be a checkout that is not installed; the other one must not see it.
         environment["PYTHONPATH"] = os.pathsep.join(sys.path) if python == sys.executable else ""
