@@ -18,9 +18,8 @@ def test_two_versions_in_turns(
 ) -> None:
     options = ["--width", "96", "--height", "64", "--rounds", "1", "--threads", "1"]
     monkeypatch.setattr(versions, "PEERS", ("opencv-dis",))
-    monkeypatch.setattr(
-        sys, "argv", ["versions", os.path.relpath(sys.executable), *options, "--presets", "fast", "absent"]
-    )
+    python = os.path.relpath(sys.executable)
+    monkeypatch.setattr(sys, "argv", ["versions", python, *options, "--presets", "fast", "absent"])
     versions.main()
     printed = capsys.readouterr().out
     assert "96×64, 1 threads" in printed
