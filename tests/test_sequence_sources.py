@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 import hamflow
 from _problems import same_bytes
 from _route import SMALL, error, texture
+from _videos import write_video
 from hamflow import Estimator, FileError, InputError
+from hamflow.io.video import open_frames
 from hamflow.sequence import video
 
 
@@ -27,10 +30,20 @@ def moving(count: int) -> list[Any]:
 
 def test_arrays() -> None:
     names = []
-    for name, result in video(moving(4), SMALL):
-        names.append(name)
-        assert result is not None
-        assert error(result.flow, 3, 1) < 0.05
+    frames = moving(4)
+    for index, item in enumerate(video(frames, SMALL)):
+        names.append(item.name)
+        assert item.index == index
+        assert item.time is None
+        assert error(item.flow, 3, 1) < 0.05
+        assert np.array_equal(item.frame, frames[index])
+        assert np.array_equal(item.next_frame, frames[index + 1])
+        result = item.result
+        assert item.flow is result.flow
+        assert item.backward is result.backward
+        assert item.occlusion is result.occlusion
+        assert item.confidence is result.confidence
+        assert item.cut is False
     assert names == ["0", "1", "2"]
 
 
@@ -54,16 +67,50 @@ def test_a_folder_by_its_path(tmp_path: Path) -> None:
     frames = moving(3)
     for k, frame in enumerate(frames):
         hamflow.write_image(tmp_path / f"frame{k}.png", frame)
-    by_path = dict(video(tmp_path, SMALL))
-    by_array = dict(video(frames, Estimator(SMALL)))
-    assert list(by_path) == ["frame0", "frame1"]
-    for one, other in zip(by_path.values(), by_array.values(), strict=True):
-        assert one is not None
-        assert other is not None
+    by_path = list(video(tmp_path, SMALL))
+    by_array = list(video(frames, Estimator(SMALL)))
+    assert [item.name for item in by_path] == ["frame0", "frame1"]
+    for one, other in zip(by_path, by_array, strict=True):
         assert same_bytes(one.flow, other.flow)
+        assert one.frame.dtype == np.uint8
     # Names of files are images, too.
     files = sorted(tmp_path.iterdir())
     assert [pair.name for pair in video(files, replace(SMALL, scale=4))] == ["0", "1"]
+
+
+def test_an_array_that_is_used_again() -> None:
+    """As some readers of cameras do it."""
+    frames = moving(3)
+    array = np.empty_like(frames[0])
+
+    def camera() -> Iterator[Any]:
+        for frame in frames:
+            array[:] = frame
+            yield array
+
+    for index, item in enumerate(video(camera(), SMALL)):
+        assert np.array_equal(item.frame, frames[index])
+        assert np.array_equal(item.next_frame, frames[index + 1])
+        assert error(item.flow, 3, 1) < 0.1
+
+
+def test_gray_frames_get_three_channels() -> None:
+    (item,) = video([frame[:, :, 0] for frame in moving(2)], SMALL)
+    assert item.frame.shape == (60, 80, 3)
+
+
+def test_open_frames_and_streams(tmp_path: Path) -> None:
+    frames = moving(3)
+    path = write_video(tmp_path / "in.avi", frames)
+    for source in (path, str(path), open_frames(path), open_frames(path).read()):
+        items = list(video(source, SMALL))
+        assert [item.name for item in items] == ["frame_0001", "frame_0002"]
+        assert [item.time for item in items] == pytest.approx([0, 1 / 30])
+    with path.open("rb") as file:
+        assert len(list(video(file, SMALL))) == 2
+    raw = io.BytesIO(b"".join(frame.tobytes() for frame in frames))
+    items = list(video(open_frames(raw, size=(60, 80), fps=10).read(1), SMALL))
+    assert [(item.index, item.name, item.time) for item in items] == [(1, "frame_000002", 0.1)]
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -76,7 +123,7 @@ def test_a_frame_of_another_size() -> None:
     with pytest.raises(FileError, match=r"The frames: frame 3 \(2\) has 60×50 pixels, but 80×60"):
         list(video(frames, SMALL))
     told: list[FileError] = []
-    assert [name for name, _ in video(frames, SMALL, broken=told.append)] == ["0"]
+    assert [item.name for item in video(frames, SMALL, broken=told.append)] == ["0"]
     assert len(told) == 1
 
 

@@ -41,9 +41,8 @@ def results() -> Iterator[tuple[str, hamflow.FlowResult]]:
         estimator = hamflow.Estimator(preset)
         for seed, scene in enumerate(scenes):
             yield f"{preset} scene {seed}", estimator.estimate(scene.image0, scene.image1)
-        for name, result in hamflow.video(frames, estimator):
-            assert result is not None
-            yield f"{preset} video {name}", result
+        for item in hamflow.video(frames, estimator):
+            yield f"{preset} video {item.name}", item.result
 
 
 def main() -> None:

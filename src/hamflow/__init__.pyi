@@ -31,7 +31,8 @@ from .io import write_image as write_image
 from .pipeline.frame import Frame as Frame
 from .pipeline.matches import Matches as Matches
 from .result import FlowResult as FlowResult
-from .sequence import PairFlow as PairFlow
+from .sequence import KnownPair as KnownPair
+from .sequence import VideoItem as VideoItem
 from .sequence import video as video
 from .window import Window as Window
 

@@ -45,6 +45,10 @@ class FlowResult:
         By what factor the images were reduced for matching.
     timings : dict of str to float
         Seconds for each stage.
+    cut : bool
+        Whether the two images have nothing to do with each other, as at a cut in a video. Then both
+        flows are 0, all of the first image is occluded, and the confidence is 0. It takes both
+        directions and the joint model to know.
     """
 
     flow: NDArray[np.float32]
@@ -58,6 +62,7 @@ class FlowResult:
     scale: int
     history: tuple[CrfStep, ...] = ()
     timings: dict[str, float] = field(default_factory=dict)
+    cut: bool = False
 
     def warp(self, image1: ImageLike, *, fill: float = 0) -> NDArray[Any]:
         """Warp the second image, an array or a file, to the first; see `hamflow.warp`."""

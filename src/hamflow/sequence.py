@@ -4,41 +4,122 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import BinaryIO, cast, overload
 
-from hamflow._types import ImageLike
+import numpy as np
+
+from hamflow._types import Field, Flow, ImageLike, Mask, Pixels
 from hamflow.config import EstimatorConfig
 from hamflow.errors import FileError
 from hamflow.estimator import Estimator
-from hamflow.io.video import FrameImage, FrameReader, open_frames
-from hamflow.pipeline.frame import Frame, as_pixels
+from hamflow.io.video import FrameImage, FrameReader, Frames, is_source, open_frames
+from hamflow.pipeline.frame import Frame, as_colors
 from hamflow.pipeline.matches import Matches
 from hamflow.result import FlowResult
 
+Source = str | os.PathLike[str] | int | BinaryIO | Frames | FrameReader | Iterable[ImageLike]
+"""What `video` takes frames from."""
+Method = Estimator | EstimatorConfig | str | os.PathLike[str]
 
-class PairFlow(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class VideoItem:
     """The flow from one frame of a video to the next.
+
+    Attributes
+    ----------
+    frame, next_frame : (H, W, 3) array
+        The two frames, in RGB: uint8 or uint16, or floating point if the frames are given so.
+    result : FlowResult
+        The flow, and what is known about it.
+    index : int
+        Number of `frame` in the source, from 0.
+    name : str
+        Name of `frame`: that of its file without the suffix, or its number.
+    time : float or None
+        Seconds from the beginning of the video to `frame`; None if the source has no clock, as a
+        folder of images.
+    flow, backward, occlusion, confidence, cut
+        Those of `result`.
+    """
+
+    frame: Pixels
+    next_frame: Pixels
+    result: FlowResult
+    index: int
+    name: str
+    time: float | None = None
+
+    @property
+    def flow(self) -> Flow:
+        """(H, W, 2): where the pixels of `frame` are in `next_frame`."""
+        return self.result.flow
+
+    @property
+    def backward(self) -> Flow | None:
+        """(H, W, 2): the flow from `next_frame` to `frame`."""
+        return self.result.backward
+
+    @property
+    def occlusion(self) -> Mask | None:
+        """(H, W): pixels of `frame` that are hidden, or outside, in `next_frame`."""
+        return self.result.occlusion
+
+    @property
+    def confidence(self) -> Field | None:
+        """(H, W), from 0 to 1."""
+        return self.result.confidence
+
+    @property
+    def cut(self) -> bool:
+        """Whether another shot begins with `next_frame`, so that the flow means nothing."""
+        return self.result.cut
+
+
+@dataclass(frozen=True)
+class KnownPair:
+    """A pair of frames whose flow was not computed, because `known` said so.
 
     Attributes
     ----------
     name : str
         Of the first of the two frames.
-    result : FlowResult or None
-        None if it was known already; see `known`.
     """
 
     name: str
-    result: FlowResult | None
+
+
+@overload
+def video(
+    source: Source,
+    preset: Method = ...,
+    *,
+    known: None = ...,
+    broken: Callable[[FileError], object] | None = ...,
+    size: tuple[int, int] | None = ...,
+) -> Iterator[VideoItem]: ...
+
+
+@overload
+def video(
+    source: Source,
+    preset: Method = ...,
+    *,
+    known: Callable[[str], bool],
+    broken: Callable[[FileError], object] | None = ...,
+    size: tuple[int, int] | None = ...,
+) -> Iterator[VideoItem | KnownPair]: ...
 
 
 def video(
-    source: str | os.PathLike[str] | FrameReader | Iterable[ImageLike],
-    preset: Estimator | EstimatorConfig | str | os.PathLike[str] = "balanced",
+    source: Source,
+    preset: Method = "balanced",
     *,
     known: Callable[[str], bool] | None = None,
     broken: Callable[[FileError], object] | None = None,
     size: tuple[int, int] | None = None,
-) -> Iterator[PairFlow]:
+) -> Iterator[VideoItem] | Iterator[VideoItem | KnownPair]:
     """Estimate the flow from each frame of a video to the next.
 
     What is computed from one frame alone is computed once, and each pair starts from the window
@@ -48,9 +129,10 @@ def video(
 
     Parameters
     ----------
-    source : path, FrameReader or iterable of images
-        A video file or a folder of frames, what ``open_frames(path).read()`` returns, or the frames
-        themselves: arrays, PIL images or paths, which are then called "0", "1", and so on.
+    source : path, int, binary file, Frames, FrameReader or iterable of images
+        What `hamflow.io.video.open_frames` opens (a video file, a folder of frames, a camera, a
+        stream) or returns, a part of it by ``open_frames(path).read(start, stop, step)``, or the
+        frames themselves: arrays, PIL images or paths, which are then called "0", "1", and so on.
     preset : str, path, EstimatorConfig or Estimator
         As for `hamflow.estimate`, or an estimator of your own.
     known : callable, optional
@@ -64,24 +146,32 @@ def video(
 
     Yields
     ------
-    pair : PairFlow
-        The name of the first frame and the result, in the order of the frames; known pairs too.
+    item : VideoItem
+        Frame, flow, occlusion and so on of each pair, in the order of the frames; for pairs that
+        are known, a KnownPair with the name alone.
 
     Examples
     --------
     >>> import numpy as np, hamflow
     >>> image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
     >>> frames = [np.roll(image, 2 * k, axis=1) for k in range(3)]
-    >>> for name, result in hamflow.video(frames, "fast"):
-    ...     print(name, np.rint(result.flow[24, 32]).astype(int))
-    0 [2 0]
-    1 [2 0]
+    >>> for item in hamflow.video(frames, "fast"):
+    ...     print(item.name, item.frame.shape, np.rint(item.flow[24, 32]).astype(int))
+    0 (48, 64, 3) [2 0]
+    1 (48, 64, 3) [2 0]
     """
     estimator = preset if isinstance(preset, Estimator) else Estimator(preset)
-    if isinstance(source, str | os.PathLike):
-        source = open_frames(source).read()
-    reader = source if isinstance(source, FrameReader) else _Images(source)
-    return _pairs(estimator, reader, known, broken, size)
+    return _pairs(estimator, _reader(source), known, broken, size)
+
+
+def _reader(source: Source) -> FrameReader | _Images:
+    if isinstance(source, FrameReader):
+        return source
+    if isinstance(source, Frames):
+        return source.read()
+    if is_source(source):
+        return open_frames(source).read()
+    return _Images(cast("Iterable[ImageLike]", source))
 
 
 class _Images:
@@ -99,7 +189,9 @@ class _Images:
     def __next__(self) -> FrameImage:
         image, position = next(self._images), self._count
         self._count += 1
-        return FrameImage(position, str(position), as_pixels(image, f"frame {position}"))
+        # A copy: many sources write the next frame to the same array.
+        pixels = np.array(as_colors(image, f"frame {position}"))
+        return FrameImage(position, str(position), pixels, None)
 
     def skip(self) -> None:
         """Go over the next frame."""
@@ -113,20 +205,21 @@ def _pairs(
     known: Callable[[str], bool] | None,
     broken: Callable[[FileError], object] | None,
     size: tuple[int, int] | None,
-) -> Iterator[PairFlow]:
-    first: Frame | None = None  # None: not read, because it is part of known pairs alone
+) -> Iterator[VideoItem | KnownPair]:
+    first: tuple[Frame, FrameImage] | None = None  # None: not read, as part of known pairs alone
     before: str | None = None  # name of the frame before; None: nothing that this one follows
     before_known = True
     state: Matches | None = None
     while (name := reader.upcoming) is not None:
         # Asked once, lest the answer change in between.
         here_known = known is not None and known(name)
-        second: Frame | None = None
+        second: tuple[Frame, FrameImage] | None = None
         try:
             if here_known and before_known:
                 reader.skip()
             else:
-                second, size = _frame(estimator, reader, size)
+                second = _read(estimator, reader, size)
+                size = second[0].shape
         except StopIteration:
             return
         except FileError as error:
@@ -137,21 +230,24 @@ def _pairs(
             continue
         if before is not None and before_known:
             state = None
-            yield PairFlow(before, None)
+            yield KnownPair(before)
         elif before is not None:
             assert first is not None
             assert second is not None
-            result, state = estimator.between(first, second, previous=state)
+            result, state = estimator.between(first[0], second[0], previous=state)
+            image = first[1]
             first = None  # not to be kept while others work with the result
-            yield PairFlow(before, result)
-            del result
+            yield VideoItem(
+                image.image, second[1].image, result, image.position, image.name, image.time
+            )
+            del image, result
         first, before, before_known = second, name, here_known
 
 
-def _frame(
+def _read(
     estimator: Estimator, reader: FrameReader | _Images, size: tuple[int, int] | None
-) -> tuple[Frame, tuple[int, int]]:
-    """Read the next frame; return it with the size that all must have."""
+) -> tuple[Frame, FrameImage]:
+    """Read and prepare the next frame, which must have the given size."""
     frame: FrameImage = next(reader)
     height, width = frame.image.shape[:2]
     if size is not None and (height, width) != size:
@@ -161,4 +257,4 @@ def _frame(
             f"pixels, but {size[1]}×{size[0]} are expected; give all frames one size, or remove "
             "that one."
         )
-    return estimator.frame(frame.image, frame.name), (height, width)
+    return estimator.frame(frame.image, frame.name), frame

@@ -44,7 +44,7 @@ def test_natural_order(tmp_path: Path) -> None:
     (tmp_path / "sub.png").mkdir()
     frames = open_frames(tmp_path)
     expected = ["20", "0100", "frame1", "frame1b3", "frame1b12", "frame2", "frame10", "Frame_9"]
-    assert [name for _, name, _ in frames] == expected
+    assert [frame.name for frame in frames] == expected
     assert frames.name == str(tmp_path)
     assert frames.count == len(names)
     assert frames.fps is None
@@ -58,10 +58,11 @@ def test_natural_key_is_a_total_order() -> None:
 def test_folder_gives_the_pixels(tmp_path: Path) -> None:
     pictures = moving(3)
     folder = write_folder(tmp_path / "in", pictures)
-    for number, (index, name, image) in enumerate(open_frames(folder)):
+    for number, (index, name, image, time) in enumerate(open_frames(folder)):
         assert index == number
         assert name == f"im{number + 1}"
         assert np.array_equal(image, pictures[number])
+        assert time is None
 
 
 def test_16_bits_are_kept(tmp_path: Path) -> None:
@@ -153,6 +154,7 @@ def test_video_gives_the_pixels(tmp_path: Path, suffix: str) -> None:
         for frame, picture in zip(found, pictures, strict=True):
             assert frame.image.dtype == np.uint8
             assert difference(frame.image, picture) < 8
+            assert frame.time == pytest.approx(frame.position / 30, abs=1e-3)
 
 
 def test_more_than_8_bits(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import FLOW_SUFFIXES, read_image
 from hamflow.io.video import VIDEO_SUFFIXES, Frames, VideoWriter, check_video_path, open_frames
+from hamflow.sequence import VideoItem
 from hamflow.sequence import video as flow_of_video
 
 _DEFAULT_FPS = 25  # for images in a folder
@@ -242,19 +243,19 @@ def _run(
     try:
         with reader, progress_bar(console) as show:
             began = time.perf_counter()
-            for name, result in flow_of_video(
+            for item in flow_of_video(
                 reader, estimator, known=store.known, broken=broken, size=store.size
             ):
-                tally.names.append(name)
-                if result is None:
-                    tally.known += 1
-                else:
-                    store.add(name, result)
+                tally.names.append(item.name)
+                if isinstance(item, VideoItem):
+                    store.add(item.name, item.result)
                     tally.done += 1
                     tally.seconds += time.perf_counter() - began
-                    del result  # otherwise it takes memory while the next one is computed
+                else:
+                    tally.known += 1
                 began = time.perf_counter()
-                show(name, tally.done, None if total is None else total - tally.known)
+                show(item.name, tally.done, None if total is None else total - tally.known)
+                del item  # otherwise it takes memory while the next one is computed
     except KeyboardInterrupt:
         say(f"Stopped early after {count(tally.done, 'pair')}; {again}.")
         raise

@@ -11,6 +11,7 @@ import math
 import os
 from collections import deque
 from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from hamflow.io._frames import Frames, Pass, Pixels
 from hamflow.io._identity import file_digest
 from hamflow.io._reading import MAX_PIXELS, check_size, open_regular, reason, require
 
-_READABLE = (
+CONTAINERS = (
     "asf,avi,flv,gif,h264,hevc,ivf,m4v,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpeg,mpegts,mxf,ogg,"
     "yuv4mpegpipe"
 )
+"""The containers that are read, by FFmpeg's names."""
 
 
 def require_av(path: str | os.PathLike[str]) -> Any:
@@ -34,11 +36,12 @@ def require_av(path: str | os.PathLike[str]) -> Any:
 class Video(Frames):
     """The first video stream of a file."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], fps: Fraction | None = None) -> None:
+        super().__init__(fps)
         self.name = os.fspath(path)
-        first = _VideoPass(self.name)
+        first = self.open_pass()
         self.count = first.stream.frames or None
-        self.fps = first.stream.average_rate or None
+        self.fps = fps or first.stream.average_rate or None
         first.close()
         # Names with leading zeros sort in order, also if the number of frames is not known.
         self._digits = max(4, len(str(self.count or 999_999)))
@@ -49,41 +52,47 @@ class Video(Frames):
     def identity(self) -> dict[str, str]:
         return {"name": os.path.basename(self.name), "sha256": file_digest(self.name)}
 
-    def open_pass(self) -> Pass:
-        return _VideoPass(self.name)
-
-
-class _VideoPass(Pass):
-    def __init__(self, name: str) -> None:
-        with open_regular(name):
+    def open_pass(self) -> DecodingPass:
+        with open_regular(self.name):
             pass  # raises a FileError if something is wrong with the path
-        self._av = av = require_av(name)
-        self._name = name
+        av = require_av(self.name)
         try:
             # By its name, not as the open file: an exception in a callback of FFmpeg, such as that
             # of Ctrl-C, would get lost. After "file:", a colon in the name has no special meaning.
-            self._container = av.open(
-                f"file:{name}",
-                options={"protocol_whitelist": "file", "format_whitelist": _READABLE},
+            container = av.open(
+                f"file:{self.name}",
+                options={"protocol_whitelist": "file", "format_whitelist": CONTAINERS},
                 metadata_errors="replace",
             )
         except (av.FFmpegError, ValueError) as error:
             raise FileError(
-                f"{name}: is not a video that Hamflow reads, or is damaged ({av_reason(error)}); "
-                "convert it to .mp4, or its frames to images in a folder."
+                f"{self.name}: is not a video that Hamflow reads, or is damaged "
+                f"({av_reason(error)}); convert it to .mp4, or its frames to images in a folder."
             ) from error
-        if not self._container.streams.video:
-            self._container.close()
+        return DecodingPass(self.name, container)
+
+
+class DecodingPass(Pass):
+    """Decodes the first video stream of what FFmpeg has opened."""
+
+    def __init__(self, name: str, container: Any) -> None:
+        self._av = require_av(name)
+        self._name = name
+        self._container = container
+        if not container.streams.video:
+            container.close()
             raise FileError(f"{name}: has no video stream; give a file that has one.")
-        self.stream = self._container.streams.video[0]
+        self.stream = container.streams.video[0]
         self.stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
-        self._packets = self._container.demux(self.stream)
+        self._packets = container.demux(self.stream)
         self._decoded: deque[Any] = deque()
         # Times of the frames whose packets could not be decoded, the earliest first.
         self._lost: list[float] = []
         self._number = 0
         self._ended = False
         self._broke_off: Exception | None = None
+        start, base = self.stream.start_time, self.stream.time_base
+        self._start = None if start is None or base is None else float(start * base)
 
     def step(self, read: bool) -> Pixels | None:
         frame = self._next_frame()
@@ -113,15 +122,24 @@ class _VideoPass(Pass):
             frame = self._decoded.popleft()
             if frame.is_corrupt:
                 raise self._damaged("its data are incomplete")
+            self.time = self._seconds(frame)
             return frame
         if self._broke_off is not None:
             error, self._broke_off = self._broke_off, None
             raise self._damaged(f"the file is truncated: {av_reason(error)}") from error
         raise StopIteration
 
+    def _seconds(self, frame: Any) -> float | None:
+        """Return when a frame is shown; many files and cameras do not begin at 0."""
+        if frame.time is None:
+            return None
+        if self._start is None:
+            self._start = frame.time
+        return float(frame.time - self._start)
+
     def _decode(self) -> None:
         try:
-            packet = next(self._packets, None)
+            packet = self._next_packet()
             if packet is None:
                 self._ended = True
                 return
@@ -135,6 +153,10 @@ class _VideoPass(Pass):
             self._decoded.extend(packet.decode())
         except self._av.FFmpegError:
             heapq.heappush(self._lost, -math.inf if packet.pts is None else packet.pts)
+
+    def _next_packet(self) -> Any:
+        """Return the next packet, or None at the end."""
+        return next(self._packets, None)
 
     def _damaged(self, why: str) -> FileError:
         return FileError(

@@ -1,4 +1,4 @@
-"""Frames one at a time: what videos and folders of images have in common, and the folders."""
+"""Frames one at a time: what all sources have in common, and folders of images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path, PurePath
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +29,24 @@ IMAGE_SUFFIXES = (
 
 
 class FrameImage(NamedTuple):
-    """One frame: its number from 0, its name, and its pixels, (H, W, 3)."""
+    """One frame: its number from 0, its name, its pixels, and when it is shown."""
 
     position: int  # not "index", which is a method of tuples
     name: str
-    image: Pixels | NDArray[np.float32]  # files give uint8 or uint16
+    image: NDArray[Any]  # (H, W, 3); files give uint8 or uint16
+    time: float | None  # seconds from the beginning; None if that is not known
 
 
 class Pass(ABC):
-    """One pass over all frames."""
+    """One pass over all frames.
+
+    Attributes
+    ----------
+    time : float or None
+        When the frame that `step` reached last is shown, in seconds, as far as the source knows.
+    """
+
+    time: float | None = None
 
     @abstractmethod
     def step(self, read: bool) -> Pixels | None:
@@ -84,7 +93,7 @@ class FrameReader(Iterator[FrameImage]):
         assert image is not None
         name = self.frames.name_of(index)
         assert name is not None
-        return FrameImage(index, name, image)
+        return FrameImage(index, name, image, self.frames.time_of(index, self._pass.time))
 
     def skip(self) -> None:
         """Skip the next selected frame without converting it; raises StopIteration at the end.
@@ -128,21 +137,34 @@ class FrameReader(Iterator[FrameImage]):
 
 
 class Frames(ABC):
-    """Frames in their order; made by `open_frames`. Each iteration starts from the first.
+    """Frames in their order; made by `open_frames`.
+
+    Each iteration starts from the first frame. The frames of a `live` source can be read only once.
 
     Attributes
     ----------
     name : str
-        The path.
+        The path, or what messages call the source.
     count : int or None
         How many frames there are, if that is known; a video may announce a wrong number.
     fps : Fraction or None
-        Frames per second; None for a folder, and where a video does not say.
+        Frames per second; None where neither the source nor the user says it.
+    live : bool
+        Whether the frames come from a camera or a stream.
     """
 
     name: str
     count: int | None = None
     fps: Fraction | None = None
+    live: bool = False
+
+    def __init__(self, fps: Fraction | None = None) -> None:
+        self._given_fps = fps
+        self.fps = fps
+
+    def time_of(self, index: int, shown: float | None) -> float | None:
+        """Return the time of a frame in seconds; `shown` is what the source says about it."""
+        return shown if self._given_fps is None else float(index / self._given_fps)
 
     def read(self, start: int = 0, stop: int | None = None, step: int = 1) -> FrameReader:
         """Return an iterator over the frames `start`, `start` + `step`, ... before `stop`."""
@@ -174,7 +196,8 @@ class Frames(ABC):
 class Folder(Frames):
     """The images of a folder, in the natural order of their names."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], fps: Fraction | None = None) -> None:
+        super().__init__(fps)
         self.name = os.fspath(path)
         with file_access(path, "cannot be listed"), os.scandir(path) as entries:
             found = [entry.name for entry in entries if entry.is_file()]

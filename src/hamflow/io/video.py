@@ -1,16 +1,18 @@
-"""Frames one at a time, from a video file or a folder of images, and writing of videos.
+"""Frames one at a time, from files, folders, streams and cameras, and writing of videos.
 
-Video files need the package av (PyAV, which brings FFmpeg), of the extra ``video``.
+All but folders of images need the package av (PyAV, which brings FFmpeg), of the extra ``video``.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
+import sys
 from contextlib import ExitStack, suppress
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +22,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io._decoding import Video, av_reason, require_av
 from hamflow.io._frames import Folder, FrameImage, FrameReader, Frames
+from hamflow.io._live import STDIN, Camera, Stream
 from hamflow.io._reading import by_suffix
 
 __all__ = ["FrameImage", "FrameReader", "Frames", "VideoWriter", "open_frames"]
@@ -45,23 +48,50 @@ _QUALITY = {
 }
 _BT601 = 6  # FFmpeg's number of the color matrix by which it converts RGB
 _MAX_TICKS = 65535  # per second, in MPEG-4
+MAX_FPS = 1000
+"""The highest rate of a video."""
 
 
-def open_frames(path: _Path) -> Frames:
-    """Open a video file, or a folder of images, to read its frames one at a time.
+Source = _Path | int | BinaryIO
+"""What `open_frames` opens."""
+_CAMERA = re.compile(r"camera:([0-9]{1,4})")
+
+
+def is_source(source: object) -> TypeGuard[Source]:
+    """Return whether this is something for `open_frames`, and not the frames themselves."""
+    named = isinstance(source, str | os.PathLike | int)
+    return named or (callable(getattr(source, "read", None)) and not isinstance(source, Frames))
+
+
+def open_frames(
+    source: Source, *, size: tuple[int, int] | None = None, fps: float | Fraction | None = None
+) -> Frames:
+    """Open a video file, a folder of images, a stream or a camera, to read its frames one by one.
 
     Parameters
     ----------
-    path : str or os.PathLike
-        A video file in any of the usual formats (needs the extra ``video``), or a folder: its
-        images in the natural order of their names, frame2 before frame10. Hidden files, other
-        files and folders in it are ignored.
+    source : str, os.PathLike, int or binary file
+        - A video file in any of the usual formats.
+        - A folder: its images in the natural order of their names, frame2 before frame10. Hidden
+          files, other files and folders in it are ignored.
+        - ``"-"``, the standard input, or an open binary file, such as the output of a process: PNG,
+          PPM, JPEG or other images one after another, YUV4MPEG2, or another container that can be
+          read from its beginning to its end.
+        - The number of a camera, or ``"camera:0"`` and so on.
+
+        All but folders need the extra ``video``. Files with such names are ``"./-"`` and
+        ``"./camera:0"``.
+    size : (int, int), optional
+        Height and width of the frames of a stream that has nothing but their pixels, 3 bytes each
+        (FFmpeg's ``-f rawvideo -pix_fmt rgb24``).
+    fps : float or Fraction, optional
+        Frames per second, if the source does not say it or is wrong; a camera is asked for it.
 
     Returns
     -------
     frames : Frames
-        With `name`, `count`, `fps`; iteration gives (index, name, image) and keeps no frame. The
-        frames of a folder are named after their files, without the suffix; those of a video are
+        With `name`, `count`, `fps`; iteration gives (position, name, image, time) and keeps no
+        frame. The frames of a folder are named after their files, without the suffix; others are
         called ``frame_0001`` and so on. Videos of more than 8 bits give uint16, others uint8. The
         rotation in their metadata is applied in steps of 90 degrees; mirroring is ignored.
 
@@ -71,6 +101,8 @@ def open_frames(path: _Path) -> Frames:
         If the file does not exist or is not a video, or the folder has no images or two frames of
         the same name. Damaged frames are found during iteration; see `FrameReader`. A truncated
         video may end early.
+    InputError
+        If `size` or `fps` is out of range, or `size` is given for something other than a stream.
 
     Examples
     --------
@@ -80,10 +112,37 @@ def open_frames(path: _Path) -> Frames:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for number in (1, 2, 10):
     ...         write_image(f"{folder}/frame{number}.png", np.zeros((4, 6, 3), np.uint8))
-    ...     [name for index, name, image in open_frames(folder)]
-    ['frame1', 'frame2', 'frame10']
+    ...     [(frame.name, frame.time) for frame in open_frames(folder, fps=10)]
+    [('frame1', 0.0), ('frame2', 0.1), ('frame10', 0.2)]
     """
-    return Folder(path) if os.path.isdir(path) else Video(path)
+    rate = None if fps is None else _checked_rate(fps)
+    if not isinstance(source, str | os.PathLike | int):
+        name = getattr(source, "name", None)  # that of a pipe is a number
+        return Stream(source, name if isinstance(name, str) else "stream", size, rate)
+    if source == "-":
+        return Stream(_standard_input(), STDIN, size, rate)
+    if size is not None:
+        raise InputError(f"size is for a stream of raw frames; leave it out for {source}.")
+    if isinstance(source, int):
+        return Camera(source, rate)
+    if isinstance(source, str) and (named := _CAMERA.fullmatch(source)):
+        return Camera(int(named[1]), rate)
+    return Folder(source, rate) if os.path.isdir(source) else Video(source, rate)
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise FileError(
+            f"{STDIN}: nothing is piped into it; write, for example, ffmpeg -i IN -f yuv4mpegpipe "
+            "- before the pipe."
+        )
+    return sys.stdin.buffer
+
+
+def _checked_rate(fps: float | Fraction) -> Fraction:
+    if not 0.001 <= fps <= MAX_FPS:
+        raise InputError(f"fps must be a number from 0.001 to {MAX_FPS}, but is {fps}.")
+    return Fraction(fps)
 
 
 class VideoWriter:
@@ -118,10 +177,8 @@ class VideoWriter:
 
     def __init__(self, path: _Path, fps: float | Fraction = 25) -> None:
         check_video_path(path)
-        if not 0.001 <= fps <= 1000:
-            raise InputError(f"fps must be a number from 0.001 to 1000, but is {fps}.")
+        rate = _checked_rate(fps)
         self._path = path
-        rate = Fraction(fps)
         self._rate = rate.limit_denominator(max(1, _MAX_TICKS // math.ceil(rate)))
         self._av = require_av(path)
         self._stack = ExitStack()

@@ -12,7 +12,7 @@ from PIL import Image as PillowImage
 
 from hamflow._check import as_intensities
 from hamflow._scale import reduced
-from hamflow._types import Bits, Image, ImageLike
+from hamflow._types import Bits, Image, ImageLike, Pixels
 from hamflow.descriptors import Descriptor
 from hamflow.descriptors.architecture import CELL
 from hamflow.errors import InputError
@@ -96,6 +96,14 @@ class Frame:
 
 def as_pixels(image: ImageLike, name: str = "image") -> Image:
     """Return any image as (H, W, 3) float32 in 0..1."""
+    array = as_colors(image, name)
+    if array.dtype.kind == "u":
+        array = array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
+    return np.ascontiguousarray(array, np.float32)
+
+
+def as_colors(image: ImageLike, name: str = "image") -> Pixels:
+    """Return any image as (H, W, 3), of uint8 or uint16, or floating point in 0..1."""
     if isinstance(image, str | os.PathLike):
         array: NDArray[Any] = read_image(image)
     elif isinstance(image, PillowImage.Image) and not image.mode.startswith(("1", "I", "F")):
@@ -112,7 +120,4 @@ def as_pixels(image: ImageLike, name: str = "image") -> Image:
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
     array = as_intensities(array.astype(array.dtype.newbyteorder("="), copy=False), name)
-    if array.dtype.kind == "u":
-        array = array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
-    color = np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
-    return np.ascontiguousarray(color, np.float32)
+    return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
