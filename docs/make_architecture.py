@@ -40,7 +40,8 @@ SAID = {
     "io": "files, video, logs of long runs",
     "base": "types, protocols of the stages, errors, window, threads",
 }
-# Modules that are no packages; any other one, such as that of videos, goes with the estimator.
+# Modules, and packages that go with another one; any other module, such as that of videos, goes
+# with the estimator.
 MODULES = {
     "errors": "base",
     "window": "base",
@@ -94,7 +95,7 @@ def room_of(module: str) -> str | None:
     if first in ("", "__init__", "__main__"):
         return None
     if (PACKAGE / first).is_dir():
-        return first
+        return MODULES.get(first, first)
     if first.startswith("_"):
         return MODULES.get(first, "base")
     # A name such as hamflow.estimate is no module: the package hands it on from elsewhere.

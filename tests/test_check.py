@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hamflow._check import as_intensities, check_range, unit_intensities
+from hamflow._check import as_intensities, check_range, to_bytes, to_rgb, unit_intensities
 from hamflow.errors import InputError
 
 
@@ -64,3 +64,13 @@ def test_pixels() -> None:
             unit_intensities(np.zeros((2, 2), dtype))
     with pytest.raises(InputError, match="must have the shape"):
         as_intensities(np.zeros((2, 2, 4), np.uint8))
+
+
+def test_to_bytes() -> None:
+    assert to_bytes(np.array([[0, 128, 129, 65535]], np.uint16)).tolist() == [[0, 0, 1, 255]]
+    assert to_bytes(np.array([[0, 0.5, 1]])).tolist() == [[0, 128, 255]]
+    assert to_bytes(np.array([[False, True]])).tolist() == [[0, 255]]
+    assert to_bytes([[1.0, 0.0]], "mask").tolist() == [[255, 0]]
+    with pytest.raises(InputError, match=r"^mask must have values from 0 to 1"):
+        to_bytes(np.array([[2.0]]), "mask")
+    assert to_rgb(np.array([[0, 7]], np.uint8)).tolist() == [[[0, 0, 0], [7, 7, 7]]]

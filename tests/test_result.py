@@ -16,6 +16,7 @@ import hamflow
 from _problems import same_bytes
 from _route import STAGES, estimate, shifted, usual
 from hamflow import Window
+from hamflow.visualize import STYLES, add_key, render
 
 Array = NDArray[Any]
 
@@ -81,9 +82,23 @@ def test_pictures() -> None:
     result = usual()
     assert same_bytes(result.to_color(), hamflow.flow_to_color(result.flow))
     assert same_bytes(result.to_color(20), hamflow.flow_to_color(result.flow, 20))
+    assert same_bytes(result.to_color(20, key=True), add_key(result.to_color(20), 20))
+    # With a key, because a notebook shows it to people.
     picture = Image.open(io.BytesIO(result._repr_png_()))
     assert picture.format == "PNG"
-    assert (np.asarray(picture) == result.to_color()).all()
+    assert (np.asarray(picture) == result.to_color(key=True)).all()
+
+
+def test_styles(tmp_path: Path) -> None:
+    first = shifted(5, -3)[0]
+    hamflow.write_image(tmp_path / "first.png", first)
+    for style in STYLES:
+        expected = render(first, usual(), style, key=True)
+        assert same_bytes(usual().render(tmp_path / "first.png", style), expected)
+        assert same_bytes(usual().render(Image.fromarray(first), style), expected)
+    assert same_bytes(usual().render(first, "color", 9, key=False), usual().to_color(9))
+    assert usual().render(first).shape == (120, 160, 3)
+    assert usual().render(None, "arrows").shape == (60, 80, 3)
 
 
 def test_warp() -> None:

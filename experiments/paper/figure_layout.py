@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.paper.figure import Panel, Region, busiest_region
+from hamflow._check import to_rgb
 from hamflow._types import Flow
 from hamflow.crf.plot import check_plot
-from hamflow.flow import flow_to_color
-from hamflow.visualize import to_bytes, typical_length, wheel_picture
+from hamflow.visualize import flow_to_color, typical_length, wheel_picture
 
 Picture = NDArray[np.uint8]
 
@@ -107,9 +107,9 @@ def _cells(
     truth: Flow | None,
     longest: float,
 ) -> list[_Cell]:
-    cells = [_Cell(0, 0, _colored(images[0]), "frame 1")]
+    cells = [_Cell(0, 0, to_rgb(images[0]), "frame 1")]
     if truth is None:
-        cells.append(_Cell(1, 0, _colored(images[1]), "frame 2"))
+        cells.append(_Cell(1, 0, to_rgb(images[1]), "frame 2"))
     else:
         cells.append(_Cell(1, 0, flow_to_color(truth, max_flow=longest), "truth"))
     columns = {name: k + 1 for k, name in enumerate(dict.fromkeys(p.matching for p in panels))}
@@ -119,11 +119,6 @@ def _cells(
         picture = flow_to_color(panel.flow, max_flow=longest)
         cells.append(_Cell(row, columns[panel.matching], picture, panel.matching, detail))
     return cells
-
-
-def _colored(image: NDArray[Any]) -> Picture:
-    picture = to_bytes(image)
-    return picture if picture.ndim == 3 else np.repeat(picture[:, :, None], 3, axis=2)
 
 
 class _Layout:

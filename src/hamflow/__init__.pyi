@@ -22,7 +22,6 @@ from .errors import InputError as InputError
 from .estimator import Estimator as Estimator
 from .estimator import estimate as estimate
 from .flow import endpoint_error as endpoint_error
-from .flow import flow_to_color as flow_to_color
 from .flow import warp as warp
 from .io import read_flow as read_flow
 from .io import read_image as read_image
@@ -34,6 +33,7 @@ from .result import FlowResult as FlowResult
 from .sequence import KnownPair as KnownPair
 from .sequence import VideoItem as VideoItem
 from .sequence import video as video
+from .visualize import flow_to_color as flow_to_color
 from .window import Window as Window
 
 __version__: str

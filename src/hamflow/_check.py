@@ -67,6 +67,27 @@ def unit_intensities(image: ArrayLike, name: str = "image") -> NDArray[np.float3
     return array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
 
 
+def to_bytes(image: ArrayLike, name: str = "image") -> NDArray[np.uint8]:
+    """Return an image as uint8; it may be a mask, uint8, uint16, or floating point from 0 to 1.
+
+    A mask (bool) becomes black and white.
+    """
+    array = as_image(image, name)
+    if array.dtype == np.bool_:
+        return array.astype(np.uint8) * np.uint8(255)
+    array = as_intensities(array, name)
+    if array.dtype == np.uint8:
+        return array
+    scale = 1 / 257 if array.dtype == np.uint16 else 255
+    return np.rint(array * scale).astype(np.uint8)
+
+
+def to_rgb(image: ArrayLike, name: str = "image") -> NDArray[np.uint8]:
+    """Return an image as `to_bytes` does, and gray in three channels."""
+    pixels = to_bytes(image, name)
+    return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
+
+
 def check_range(
     config: object,
     name: str,

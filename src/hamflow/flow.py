@@ -1,4 +1,4 @@
-"""Tools for a flow: show it in colors, warp an image by it, compare it with another flow.
+"""Tools for a flow: warp an image by it, compare it with another flow.
 
 A flow is an H×W×2 array (u, v), u to the right and v down: the pixel (x, y) of the first image
 moves to (x + u, y + v) in the second. Unknown flow is NaN.
@@ -17,105 +17,6 @@ from hamflow.errors import InputError
 
 # Pixels that are processed at a time: few enough for their temporaries to stay in the cache.
 _BLOCK_PIXELS = 2**16
-# Colors between one hue of the wheel and the next, as Baker et al. chose them by eye:
-# red-yellow, yellow-green, green-cyan, cyan-blue, blue-magenta, magenta-red.
-_WHEEL_STEPS = (15, 6, 4, 11, 13, 6)
-_WHEEL_HUES = ((1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 1, 1), (0, 0, 1), (1, 0, 1), (1, 0, 0))
-
-
-def color_wheel() -> NDArray[np.float64]:
-    """Return the colors of the Middlebury wheel.
-
-    Returns
-    -------
-    wheel : (55, 3) float64
-        RGB colors, whole numbers from 0 to 255, starting with red, by increasing angle.
-
-    References
-    ----------
-    S. Baker, D. Scharstein, J. P. Lewis, S. Roth, M. J. Black, R. Szeliski: A database and
-    evaluation methodology for optical flow. IJCV 92, 2011.
-    """
-    parts = []
-    for start, end, steps in zip(_WHEEL_HUES, _WHEEL_HUES[1:], _WHEEL_STEPS, strict=False):
-        ramp = np.floor(255 * np.arange(steps) / steps)[:, None]
-        parts.append(255 * np.array(start) + ramp * (np.array(end) - start))
-    return np.concatenate(parts)
-
-
-def flow_to_color(flow: ArrayLike, max_flow: float | None = None) -> NDArray[np.uint8]:
-    """Show a flow in the colors of the Middlebury wheel.
-
-    The hue is the direction, the saturation is the length. The result is the same as that of the
-    package ``flow_vis``.
-
-    Parameters
-    ----------
-    flow : (H, W, 2) array_like
-        Unknown pixels (NaN) become black.
-    max_flow : float, optional
-        The length in pixels that is shown fully saturated; longer vectors are darkened. By
-        default the length of the longest vector. Fix it for the frames of a video, so that the
-        colors do not flicker.
-
-    Returns
-    -------
-    image : (H, W, 3) uint8
-        RGB.
-
-    Raises
-    ------
-    InputError
-        If the flow has another shape or infinite values, or `max_flow` is not positive.
-    """
-    vectors = as_flow(flow)
-    if np.isinf(vectors).any():
-        raise InputError("flow has infinite values; mark unknown pixels with NaN.")
-    if max_flow is not None and not 0 < max_flow < np.inf:
-        raise InputError(f"max_flow must be a positive number of pixels, but is {max_flow}.")
-    unknown = np.isnan(vectors).any(axis=2)
-    if unknown.any():
-        vectors = np.where(unknown[:, :, None], vectors.dtype.type(0), vectors)
-    # flow_vis adds this constant, too, so that a flow of zeros can be shown.
-    scale = (_longest(vectors) if max_flow is None else vectors.dtype.type(max_flow)) + 1e-5
-
-    wheel = color_wheel() / 255.0
-    image = np.empty((*unknown.shape, 3), np.uint8)
-    for rows in _row_blocks(*unknown.shape):
-        image[rows] = _colors(vectors[rows, :, 0] / scale, vectors[rows, :, 1] / scale, wheel)
-    image[unknown] = 0
-    return image
-
-
-def _longest(vectors: NDArray[np.floating[Any]]) -> np.floating[Any]:
-    lengths = (
-        _length(vectors[rows, :, 0], vectors[rows, :, 1]).max()
-        for rows in _row_blocks(*vectors.shape[:2])
-    )
-    return max(lengths)
-
-
-def _length(
-    u: NDArray[np.floating[Any]], v: NDArray[np.floating[Any]]
-) -> NDArray[np.floating[Any]]:
-    # Not np.hypot, which rounds differently and would give other colors than flow_vis.
-    with np.errstate(over="ignore"):
-        length: NDArray[np.floating[Any]] = np.sqrt(np.square(u) + np.square(v))
-    return length
-
-
-def _colors(
-    u: NDArray[np.floating[Any]], v: NDArray[np.floating[Any]], wheel: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the colors, as floats from 0 to 255, of vectors relative to the longest."""
-    radius = _length(u, v)[:, :, None]
-    position = (np.arctan2(-v, -u) / np.pi + 1) / 2 * (len(wheel) - 1)
-    before = np.floor(position).astype(np.int32)
-    after = (before + 1) % len(wheel)
-    share = (position - before)[:, :, None]
-    color: NDArray[np.float64] = (1 - share) * wheel[before] + share * wheel[after]
-    color = np.where(radius <= 1, 1 - radius * (1 - color), color * 0.75)
-    return np.floor(255 * color, out=color)
 
 
 @overload
@@ -193,7 +94,7 @@ def warp(
     planes = source.reshape(*source.shape[:2], -1)
     warped = np.full(planes.shape, fill, source.dtype)
     mask = np.empty(planes.shape[:2], np.bool_)
-    for rows in _row_blocks(*source.shape[:2]):
+    for rows in row_blocks(*source.shape[:2]):
         mask[rows], values = _sample(planes, vectors[rows], rows.start)
         warped[rows][mask[rows]] = values
     warped = warped.reshape(source.shape)
@@ -249,6 +150,7 @@ def endpoint_error(flow: ArrayLike, truth: ArrayLike) -> NDArray[np.float32]:
     return np.hypot(difference[:, :, 0], difference[:, :, 1]).astype(np.float32, copy=False)
 
 
-def _row_blocks(height: int, width: int) -> Iterator[slice]:
+def row_blocks(height: int, width: int) -> Iterator[slice]:
+    """Yield the rows of an image in blocks whose temporaries stay in the cache."""
     step = max(1, _BLOCK_PIXELS // width)
     return (slice(top, min(top + step, height)) for top in range(0, height, step))

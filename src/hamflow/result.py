@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from hamflow._types import ImageLike
 from hamflow.crf.solver import CrfStep
-from hamflow.flow import flow_to_color, warp
+from hamflow.flow import warp
 from hamflow.io import read_image, write_flow
+from hamflow.visualize import Style, render
 from hamflow.window import Window
 
 
@@ -66,12 +67,30 @@ class FlowResult:
 
     def warp(self, image1: ImageLike, *, fill: float = 0) -> NDArray[Any]:
         """Warp the second image, an array or a file, to the first; see `hamflow.warp`."""
-        image = read_image(image1) if isinstance(image1, str | os.PathLike) else image1
-        return warp(image, self.flow, fill=fill)
+        return warp(_pixels(image1), self.flow, fill=fill)
 
-    def to_color(self, max_flow: float | None = None) -> NDArray[np.uint8]:
-        """Show the flow in the colors of the Middlebury wheel; see `hamflow.flow_to_color`."""
-        return flow_to_color(self.flow, max_flow)
+    def to_color(self, max_flow: float | None = None, *, key: bool = False) -> NDArray[np.uint8]:
+        """Show the flow in the colors of the Middlebury wheel, (H, W, 3) uint8 in RGB.
+
+        Full color is `max_flow` pixels, by default the `hamflow.visualize.typical_length`. With
+        `key`, the color wheel and this length are drawn in the lower right corner. See
+        `hamflow.flow_to_color`.
+        """
+        return render(None, self, "color", max_flow, key=key)
+
+    def render(
+        self,
+        image0: ImageLike | None,
+        style: Style = "side-by-side",
+        max_flow: float | None = None,
+        *,
+        key: bool = True,
+    ) -> NDArray[np.uint8]:
+        """Show the result in a style: "color", "overlay", "arrows" or "side-by-side".
+
+        `image0` is the first image, an array or a file; see `hamflow.visualize.render`.
+        """
+        return render(None if image0 is None else _pixels(image0), self, style, max_flow, key=key)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the flow, in the format of the suffix; see `hamflow.write_flow`."""
@@ -100,10 +119,14 @@ class FlowResult:
         from PIL import Image  # noqa: PLC0415  (only notebooks ask for it)
 
         buffer = io.BytesIO()
-        Image.fromarray(self.to_color()).save(buffer, "PNG")
+        Image.fromarray(self.to_color(key=True)).save(buffer, "PNG")
         return buffer.getvalue()
 
     def __repr__(self) -> str:
         height, width = self.flow.shape[:2]
         gap = "" if self.gap is None else f", gap {self.gap:.2%}"
         return f"<FlowResult {width}×{height}{gap}, {sum(self.timings.values()):.2f} s>"
+
+
+def _pixels(image: ImageLike) -> NDArray[Any]:
+    return read_image(image) if isinstance(image, str | os.PathLike) else np.asarray(image)

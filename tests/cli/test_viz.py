@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import hamflow
 from hamflow.cli.main import main
 from hamflow.datasets import demo_scene
-from hamflow.visualize import add_wheel, draw_arrows, error_map, typical_length
+from hamflow.visualize import error_map, render, typical_length
 
 SCENE = demo_scene(64, 96)
 WRONG = SCENE.flow + np.float32(2)
@@ -41,25 +42,34 @@ def test_colors(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> No
     scale = typical_length(WRONG)
     assert run("viz", data / "flow.flo", "-o", out / "a.png") == 0
     assert f"96×64 pixels, full color is {scale:.3g} px" in capsys.readouterr().out
-    plain = hamflow.flow_to_color(WRONG, max_flow=scale)
-    assert (hamflow.read_image(out / "a.png") == plain).all()
-    assert run("viz", data / "flow.flo", "-o", out / "b.png", "--max-flow", 30, "--wheel") == 0
-    expected = add_wheel(hamflow.flow_to_color(WRONG, max_flow=30), "30 px")
+    keyed = render(None, WRONG, "color", key=True)
+    assert (hamflow.read_image(out / "a.png") == keyed).all()
+    assert run("viz", data / "flow.flo", "-o", out / "b.png", "--max-flow", 30, "--no-key") == 0
+    expected = hamflow.flow_to_color(WRONG, max_flow=30)
     assert (hamflow.read_image(out / "b.png") == expected).all()
 
 
 def test_arrows(data: Path, out: Path) -> None:
-    args = ("viz", data / "flow.flo", "--mode", "arrows", "-o")
+    args = ("viz", data / "flow.flo", "--style", "arrows", "-o")
     assert run(*args, out / "a.png") == 0
-    assert (hamflow.read_image(out / "a.png") == draw_arrows(WRONG)).all()
-    options = ("--image", data / "frame1.png", "--step", 12, "--max-flow", 9, "--wheel")
+    assert (hamflow.read_image(out / "a.png") == render(None, WRONG, "arrows", key=True)).all()
+    options = ("--image", data / "frame1.png", "--step", 12, "--max-flow", 9, "--no-key")
     assert run(*args, out / "b.png", *options) == 0
-    expected = add_wheel(draw_arrows(WRONG, SCENE.image0, 12, max_flow=9))
+    expected = render(SCENE.image0, WRONG, "arrows", 9, step=12)
     assert (hamflow.read_image(out / "b.png") == expected).all()
 
 
+@pytest.mark.parametrize("style", ["overlay", "side-by-side"])
+def test_styles_with_an_image(data: Path, out: Path, style: Any, fails: Callable[..., str]) -> None:
+    args = ("viz", data / "flow.flo", "-o", out / "a.png", "--style", style)
+    assert f"--style {style} needs the first image" in fails(*args)
+    assert run(*args, "--image", data / "frame1.png") == 0
+    expected = render(SCENE.image0, WRONG, style, key=True)
+    assert (hamflow.read_image(out / "a.png") == expected).all()
+
+
 def test_errors(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    args = ("--mode", "error", "--truth", data / "truth.npy", "-o", out / "a.png")
+    args = ("--style", "error", "--truth", data / "truth.npy", "-o", out / "a.png")
     assert run("viz", data / "flow.flo", *args) == 0
     assert (hamflow.read_image(out / "a.png") == error_map(WRONG, SCENE.flow)).all()
     assert f"mean error {2 * 2**0.5:.3f} px" in capsys.readouterr().out
@@ -67,15 +77,15 @@ def test_errors(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_flows_of_unknown_pixels(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hamflow.write_flow(data / "flow.flo", np.full_like(WRONG, np.nan))
-    assert run("viz", data / "flow.flo", "-o", out / "a.png") == 0
+    assert run("viz", data / "flow.flo", "-o", out / "a.png", "--no-key") == 0
     assert (hamflow.read_image(out / "a.png") == 0).all()
-    args = ("--mode", "error", "--truth", data / "truth.npy", "-o", out / "a.png")
+    args = ("--style", "error", "--truth", data / "truth.npy", "-o", out / "a.png")
     assert run("viz", data / "flow.flo", *args) == 0
     assert "no pixel is known" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("mode", "option"),
+    ("style", "option"),
     [
         ("color", ["--truth", "truth.npy"]),
         ("arrows", ["--truth", "truth.npy"]),
@@ -84,32 +94,31 @@ def test_flows_of_unknown_pixels(data: Path, out: Path, capsys: pytest.CaptureFi
         ("color", ["--step", "8"]),
         ("error", ["--step", "8"]),
         ("error", ["--max-flow", "8"]),
-        ("error", ["--wheel"]),
+        ("error", ["--no-key"]),
     ],
 )
 def test_options_of_other_modes(
-    data: Path, out: Path, mode: str, option: list[str], fails: Callable[..., str]
+    data: Path, out: Path, style: str, option: list[str], fails: Callable[..., str]
 ) -> None:
-    args = ("viz", data / "flow.flo", "-o", out / "a.png", "--mode", mode)
-    assert f"{option[0]} is for --mode" in fails(*args, *option)
+    args = ("viz", data / "flow.flo", "-o", out / "a.png", "--style", style)
+    assert f"{option[0]} is for --style" in fails(*args, *option)
     assert os.listdir(out) == []
 
 
 def test_wrong_viz(data: Path, out: Path, fails: Callable[..., str]) -> None:
     args = ("viz", data / "flow.flo", "-o", out / "a.png")
-    assert "with --truth" in fails(*args, "--mode", "error")
+    assert "with --truth" in fails(*args, "--style", "error")
     assert "max_flow must be" in fails(*args, "--max-flow", "0")
-    assert "step must be" in fails(*args, "--mode", "arrows", "--step", "0")
+    assert "step must be" in fails(*args, "--style", "arrows", "--step", "0")
     hamflow.write_flow(data / "small.flo", WRONG[:9])
-    assert "same shape" in fails(*args, "--mode", "error", "--truth", data / "small.flo")
+    assert "same shape" in fails(*args, "--style", "error", "--truth", data / "small.flo")
     assert "rows and columns" in fails(
-        "viz", data / "small.flo", "-o", out / "a.png", "--mode=arrows", "--image",
+        "viz", data / "small.flo", "-o", out / "a.png", "--style=arrows", "--image",
         data / "frame1.png",
     )  # fmt: skip
-    assert "at least 16 × 16" in fails("viz", data / "small.flo", "-o", out / "a.png", "--wheel")
     gone = data / "gone.flo"
     assert str(gone) in fails("viz", gone, "-o", out / "a.png")
-    assert str(gone) in fails(*args, "--mode", "error", "--truth", gone)
+    assert str(gone) in fails(*args, "--style", "error", "--truth", gone)
     assert os.listdir(out) == []
 
 
@@ -128,8 +137,8 @@ def test_viz_does_not_replace_what_it_reads(
     (out / "link.png").symlink_to(kitti)
     assert "same file" in fails("viz", kitti, "-o", out / "link.png")
     flow = data / "flow.flo"
-    assert "same file" in fails("viz", flow, "-o", kitti, "--mode", "error", "--truth", kitti)
-    assert "same file" in fails("viz", flow, "-o", frame, "--mode", "arrows", "--image", frame)
+    assert "same file" in fails("viz", flow, "-o", kitti, "--style", "error", "--truth", kitti)
+    assert "same file" in fails("viz", flow, "-o", frame, "--style", "arrows", "--image", frame)
     assert (kitti.read_bytes(), frame.read_bytes()) == before
 
 

@@ -378,10 +378,28 @@ def test_bad_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
         write_image(tmp_path / "a.png", np.zeros(shape, np.uint8))
 
 
-@pytest.mark.parametrize("dtype", [np.uint16, np.float32, bool])
-def test_bad_types(tmp_path: Path, dtype: Any) -> None:
-    with pytest.raises(InputError, match="uint8"):
+@pytest.mark.parametrize(
+    ("dtype", "remedy"),
+    [(np.uint16, "divide it by 257"), (np.int64, "convert it"), (object, "convert it")],
+)
+def test_bad_types(tmp_path: Path, dtype: Any, remedy: str) -> None:
+    with pytest.raises(InputError, match=f"image must be of type uint8, bool, .*; {remedy}"):
         write_image(tmp_path / "a.png", np.zeros((2, 2), dtype))
+    assert os.listdir(tmp_path) == []
+
+
+def test_masks_and_shares(tmp_path: Path) -> None:
+    mask = np.array([[True, False], [False, True]])
+    write_image(tmp_path / "mask.png", mask)
+    assert (read_image(tmp_path / "mask.png") == 255 * mask[..., None]).all()
+    for dtype in (np.float16, np.float32, np.float64):
+        confidence = np.array([[0, 0.25], [0.5, 1]], dtype)
+        write_image(tmp_path / "confidence.png", confidence)
+        gray = np.array([[0, 64], [128, 255]])
+        assert (read_image(tmp_path / "confidence.png") == gray[..., None]).all()
+    for wrong in (1.5, -0.1, np.nan):
+        with pytest.raises(InputError, match="values from 0 to 1"):
+            write_image(tmp_path / "a.png", np.full((2, 2), wrong))
 
 
 def test_side_too_long_for_the_format(tmp_path: Path) -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hamflow.config import EstimatorConfig
 from hamflow.errors import InputError
@@ -27,11 +23,6 @@ class Output:
     colors: bool = False  # depends on the length that gets full color
 
 
-def gray(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return values from 0 (or False) to 1 (or True) as gray levels from black to white."""
-    return np.rint(255 * values.astype(np.float32)).astype(np.uint8)
-
-
 def _write_backward(path: Path, result: FlowResult, _: float) -> None:
     assert result.backward is not None
     write_flow(path, result.backward)
@@ -39,12 +30,12 @@ def _write_backward(path: Path, result: FlowResult, _: float) -> None:
 
 def _write_occlusion(path: Path, result: FlowResult, _: float) -> None:
     assert result.occlusion is not None
-    write_image(path, gray(result.occlusion))
+    write_image(path, result.occlusion)
 
 
 def _write_confidence(path: Path, result: FlowResult, _: float) -> None:
     assert result.confidence is not None
-    write_image(path, gray(result.confidence))
+    write_image(path, result.confidence)
 
 
 OUTPUTS = {

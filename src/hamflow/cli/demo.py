@@ -13,19 +13,19 @@ from rich.console import Console
 from rich.table import Table
 
 from hamflow import crf
+from hamflow._check import to_rgb
 from hamflow._runtime import get_isa, get_num_threads
 from hamflow.cli._console import say
 from hamflow.cli._options import OutputFolder
-from hamflow.cli._outputs import gray
 from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.descriptors import pair_bits
 from hamflow.estimator import Estimator
-from hamflow.flow import endpoint_error, flow_to_color
+from hamflow.flow import endpoint_error
 from hamflow.io import write_flow, write_image
 from hamflow.io._atomic import make_folder
 from hamflow.matching import min_projection
 from hamflow.result import FlowResult
-from hamflow.visualize import add_wheel, error_map
+from hamflow.visualize import add_key, error_map, flow_to_color, typical_length
 from hamflow.window import Window
 
 
@@ -95,20 +95,19 @@ def _summary(error: NDArray[np.float32]) -> tuple[str, str, str]:
 
 def _sheet(scene: SyntheticScene, result: FlowResult) -> Image.Image:
     """Return a picture of both frames, both flows, the errors and the confidence."""
-    longest = float(np.linalg.norm(scene.flow, axis=2).max())
+    longest = typical_length(scene.flow)
     colors = [flow_to_color(flow, max_flow=longest) for flow in (scene.flow, result.flow)]
     assert result.confidence is not None
-    confidence = gray(result.confidence)
     return _grid(
         [
             [("first frame", scene.image0), ("second frame", scene.image1)],
             [
-                ("true flow", add_wheel(colors[0], f"{longest:.0f} px")),
+                ("true flow", add_key(colors[0], longest)),
                 ("estimated flow", colors[1]),
             ],
             [
                 ("error of the estimated flow", error_map(result.flow, scene.flow)),
-                ("confidence (white is certain)", np.repeat(confidence[..., None], 3, axis=2)),
+                ("confidence (white is certain)", to_rgb(result.confidence)),
             ],
         ]
     )

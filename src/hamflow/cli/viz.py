@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from hamflow.cli._console import say
 from hamflow.cli._options import FlowFile, OutputFile, check_distinct
 from hamflow.errors import InputError
-from hamflow.flow import endpoint_error, flow_to_color
+from hamflow.flow import endpoint_error
 from hamflow.io import read_flow, read_image, write_image
 from hamflow.io.images import check_image_path
-from hamflow.visualize import add_wheel, draw_arrows, error_map, typical_length
+from hamflow.visualize import error_map, render, typical_length
 
-_Mode = Literal["color", "arrows", "error"]
-_DEFAULT_STEP = 16
-# The modes in which an option has an effect.
-_MODES = {
+_Style = Literal["color", "overlay", "arrows", "side-by-side", "error"]
+_NEED_IMAGE = ("overlay", "side-by-side")
+# The styles in which an option has an effect.
+_STYLES = {
     "--truth": ("error",),
-    "--image": ("arrows",),
+    "--image": ("overlay", "arrows", "side-by-side"),
     "--step": ("arrows",),
-    "--max-flow": ("color", "arrows"),
-    "--wheel": ("color", "arrows"),
+    "--max-flow": ("color", "overlay", "arrows", "side-by-side"),
+    "--no-key": ("color", "overlay", "arrows", "side-by-side"),
 }
 
 
@@ -32,74 +32,75 @@ def viz(
     flow: FlowFile,
     output: OutputFile,
     *,
-    mode: _Mode = "color",
+    style: _Style = "color",
+    image: Path | None = None,
     truth: Path | None = None,
     max_flow: float | None = None,
-    image: Path | None = None,
     step: int | None = None,
-    wheel: bool = False,
+    key: bool = True,
 ) -> None:
-    """Draw a flow: in the Middlebury colors, as arrows, or its errors against the true flow.
+    """Draw a flow: in colors, over the image, as arrows, or its errors against the true flow.
 
-    Colors: the hue shows the direction and the saturation the length; black is unknown. Arrows: one
-    every --step pixels, colored by direction. Errors: the distance to the true flow on a scale in
-    which each color stands for twice the error of the one before, blue below 3 pixels and yellow to
-    red above, with a legend below the picture. There, black means that the true flow is unknown,
-    and gray that only the estimated flow is.
+    Colors: the hue shows the direction and the saturation the length; black is unknown. Overlay:
+    these colors over the image in gray. Arrows: one every --step pixels, colored by direction.
+    Side by side: the image and the colors, and the occlusion and the confidence if FLOW is a result
+    that was saved with them (.npz). Errors: the distance to the true flow on a scale in which each
+    color stands for twice the error of the one before, blue below 3 pixels and yellow to red above,
+    with a legend below the picture. There, black means that the true flow is unknown, and gray that
+    only the estimated flow is.
 
     Parameters
     ----------
     output
         Where to write the picture (.png, .jpg, ...).
-    mode
+    style
         What to draw.
-    truth
-        For --mode error: the true flow, in any flow format.
-    max_flow
-        The length in pixels that gets full color or the longest arrow. By default the 95th
-        percentile of the lengths; give it to make pictures comparable.
     image
-        For --mode arrows: the first image, to draw the arrows on. By default the ground is white.
+        The first image, for overlay, side-by-side and arrows (which are drawn on white without it).
+    truth
+        For --style error: the true flow, in any flow format.
+    max_flow
+        The length in pixels that gets full color or the longest arrow; longer vectors look the
+        same. By default the 95th percentile of the lengths, at least 1; give it to make pictures
+        comparable.
     step
-        For --mode arrows: pixels from one arrow to the next. (default: 16)
-    wheel
-        Draw the color wheel, the key to the colors, in the lower right corner.
+        For --style arrows: pixels from one arrow to the next. By default 1/24 of the shorter side,
+        at least 16.
+    key
+        Draw the key, which is the color wheel or the longest arrow with its length, in the lower
+        right corner.
     """
     given = {
         "--truth": truth is not None,
         "--image": image is not None,
         "--step": step is not None,
         "--max-flow": max_flow is not None,
-        "--wheel": wheel,
+        "--no-key": not key,
     }
-    for option, modes in _MODES.items():
-        if given[option] and mode not in modes:
+    for option, styles in _STYLES.items():
+        if given[option] and style not in styles:
             raise InputError(
-                f"{option} is for --mode {' and '.join(modes)}; leave it out for --mode {mode}."
+                f"{option} is for --style {' and '.join(styles)}; leave it out for --style {style}."
             )
-    if mode == "error" and truth is None:
-        raise InputError("--mode error needs the true flow; name its file with --truth.")
+    if style == "error" and truth is None:
+        raise InputError("--style error needs the true flow; name its file with --truth.")
+    if style in _NEED_IMAGE and image is None:
+        raise InputError(f"--style {style} needs the first image; name its file with --image.")
     check_image_path(output)
     check_distinct({"FLOW": flow, "--truth": truth, "--image": image}, {"--output": output})
 
     vectors = read_flow(flow)
-    if truth is not None:
+    if style == "error":
+        assert truth is not None
         picture, said = _errors(vectors, read_flow(truth))
     else:
         longest = typical_length(vectors) if max_flow is None else max_flow
-        if mode == "arrows":
-            under = None if image is None else read_image(image)
-            apart = _DEFAULT_STEP if step is None else step
-            picture = draw_arrows(vectors, under, apart, max_flow=longest)
-            said, caption = f"the longest arrows are {longest:.3g} px", ""
-        else:
-            picture = flow_to_color(vectors, max_flow=longest)
-            said = f"full color is {longest:.3g} px"
-            caption = f"{longest:.3g} px"
-        if wheel:
-            picture = add_wheel(picture, caption)
+        below = None if image is None else read_image(image)
+        picture = render(below, vectors, style, longest, key=key, step=step)
+        what = "the longest arrows are" if style == "arrows" else "full color is"
+        said = f"{what} {longest:.3g} px"
     write_image(output, picture)
-    height, width = vectors.shape[:2]
+    height, width = picture.shape[:2]
     say(f"Wrote {output}: {width}×{height} pixels, {said}.")
 
 

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import tyro
 
+from hamflow._check import to_bytes
 from hamflow.cli._console import say
 from hamflow.cli._options import FlowFile, OutputFile, check_distinct
-from hamflow.cli._outputs import gray
 from hamflow.errors import FileError, InputError
 from hamflow.flow import warp
 from hamflow.io import read_flow, read_image, write_image
 from hamflow.io.images import check_image_path
-from hamflow.visualize import to_bytes
 
 # Other formats would blur the edges of a mask.
 _LOSSLESS = (".png", ".bmp", ".tif", ".tiff")
@@ -68,5 +67,5 @@ def warp_image(
     warped, inside = warp(pixels, vectors, fill=fill, return_mask=True)
     write_image(output, warped)
     if mask is not None:
-        write_image(mask, gray(inside))
+        write_image(mask, inside)
     say(f"Wrote {output}: {inside.mean():.1%} of the pixels come from {image1}.")

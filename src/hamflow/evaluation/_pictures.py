@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from hamflow.evaluation.methods import Estimate, as_rgb
+from hamflow._check import to_rgb
+from hamflow.evaluation.methods import Estimate
 from hamflow.evaluation.runner import Pair
-from hamflow.flow import flow_to_color
-from hamflow.visualize import error_map, typical_length, wheel_picture
+from hamflow.visualize import error_map, flow_to_color, typical_length, wheel_picture
 
 _LONGEST = 480  # longest side of a picture in the page
 _QUALITY = 88
@@ -51,7 +51,7 @@ def panels(pair: Pair, estimate: Estimate) -> tuple[list[Panel], list[str]]:
     longest = typical_length(truth)
     rim = f"{longest:.3g} px"
     found = [
-        _panel("frame", "First frame", as_rgb(pair.image0)),
+        _panel("frame", "First frame", to_rgb(pair.image0)),
         _panel("flow", "True flow", flow_to_color(truth, longest), known, note=rim),
         _panel("flow", "Estimated flow", flow_to_color(estimate.flow, longest), note=rim),
         _panel("error", "Endpoint error", error_map(estimate.flow, truth, legend=False), known),
@@ -64,13 +64,12 @@ def panels(pair: Pair, estimate: Estimate) -> tuple[list[Panel], list[str]]:
     else:
         true = pair.occluded
         masks = (estimate.occlusion & true, ~estimate.occlusion & true, estimate.occlusion & ~true)
-        picture = _painted(as_rgb(pair.image0), [mask & known for mask in masks])
+        picture = _painted(to_rgb(pair.image0), [mask & known for mask in masks])
         found.append(_panel("occlusion", "Occlusion", picture))
     if estimate.confidence is None:
         missing.append("There is no confidence, because the method does not estimate it.")
     else:
-        gray = np.rint(255 * np.clip(estimate.confidence, 0, 1)).astype(np.uint8)
-        found.append(_panel("confidence", "Confidence", as_rgb(gray)))
+        found.append(_panel("confidence", "Confidence", to_rgb(np.clip(estimate.confidence, 0, 1))))
     return found, missing
 
 
@@ -129,7 +128,7 @@ def _uri(picture: Image.Image, form: str) -> str:
 def _painted(frame: _Picture, masks: Sequence[_Mask]) -> _Picture:
     """Draw masks in the colors of `OCCLUSION` on a faded frame."""
     gray = np.asarray(Image.fromarray(frame).convert("L"))
-    picture = as_rgb((64 + gray * 0.4).astype(np.uint8))
+    picture = to_rgb((64 + gray * 0.4).astype(np.uint8))
     for mask, color in zip(masks, OCCLUSION.values(), strict=True):
         picture[mask] = color
     return picture

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow._check import to_rgb
 from hamflow._scale import downsample, upsample_linear, upsample_nearest
 from hamflow._types import Pixels
 from hamflow.config import PRESETS, preset_config
@@ -20,7 +21,6 @@ from hamflow.errors import InputError
 from hamflow.estimator import Estimator
 from hamflow.evaluation.peers import opencv_methods, opencv_version
 from hamflow.matching import float_min_projection, hybrid_min_projection, min_projection
-from hamflow.visualize import to_bytes
 from hamflow.window import Window, WindowLike
 
 LOCAL = ("wta-ff", "wta-fq", "wta-qq")
@@ -261,18 +261,12 @@ def _joint(
 
 def _peers() -> dict[str, Callable[[Pixels, Pixels], Estimate]]:
     def estimate(method: Callable[..., Any]) -> Callable[[Pixels, Pixels], Estimate]:
-        return lambda first, second: Estimate(method(as_rgb(first), as_rgb(second)))
+        return lambda first, second: Estimate(method(to_rgb(first), to_rgb(second)))
 
     return {
         PEER + name.split()[0].lower(): estimate(method)
         for name, method in opencv_methods().items()
     }
-
-
-def as_rgb(image: Pixels) -> NDArray[np.uint8]:
-    """Return an image of 8 or 16 bits, in gray or color, as 8-bit RGB."""
-    pixels = to_bytes(image)
-    return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 
 
 def _boxes(field: Any, factor: int, shape: tuple[int, int]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, UnidentifiedImageError
 
-from hamflow._check import as_image
+from hamflow._check import as_image, to_bytes
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io._png16 import is_png16, read_png16
@@ -149,8 +149,9 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike) -> None:
     path : str or os.PathLike
         The file to write, ending in ``.png``, ``.jpg``, ``.jpeg``, ``.bmp``, ``.tif``, ``.tiff``
         or ``.webp``; an existing one is replaced.
-    image : (H, W) or (H, W, 3) uint8 array_like
-        Gray or RGB.
+    image : (H, W) or (H, W, 3) array_like
+        Gray or RGB: uint8; a mask (bool), which becomes black and white; or floating point from 0
+        to 1, such as a confidence.
 
     Raises
     ------
@@ -162,11 +163,16 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike) -> None:
     name = os.fspath(path)
     kind = _format_of(path)
     array = as_image(image)
-    if array.dtype != np.uint8:
-        raise InputError(f"image must be of type uint8 to be written, but is {array.dtype}.")
+    if array.dtype.kind not in "bf" and array.dtype != np.uint8:
+        remedy = "divide it by 257 and round it" if array.dtype == np.uint16 else "convert it"
+        raise InputError(
+            "image must be of type uint8, bool, or floating point from 0 to 1 to be written, but "
+            f"is {array.dtype}; {remedy}."
+        )
+    picture = Image.fromarray(np.ascontiguousarray(to_bytes(array)))
     encoded = io.BytesIO()
     try:
-        Image.fromarray(np.ascontiguousarray(array)).save(encoded, kind, quality=95)
+        picture.save(encoded, kind, quality=95)
     except (OSError, ValueError) as error:  # such as a side longer than the format permits
         raise FileError(f"{name}: cannot be encoded ({error}); use another format.") from error
     with atomic_write(path) as file:
