@@ -39,7 +39,8 @@ def save_mask(path: Path, mask: NDArray[np.bool_]) -> None:
 
 def save_flow(path: Path, flow: NDArray[np.float32]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_flow(path, flow)
+    # KITTI's own files end like pictures.
+    write_flow(path, flow, format="kitti" if path.suffix == ".png" else None)
 
 
 def visible_flow(shown: SyntheticScene) -> NDArray[np.float32]:

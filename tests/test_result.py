@@ -68,14 +68,15 @@ def test_summary() -> None:
     assert paper.keys() == summary.keys()
 
 
-@pytest.mark.parametrize("suffix", [".flo", ".png", ".pfm", ".npy", ".npz"])
+@pytest.mark.parametrize("suffix", [".flo", ".kitti.png", ".pfm", ".npy", ".npz"])
 def test_save(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"flow{suffix}"
     usual().save(path)
-    precision = 1 / 64 if suffix == ".png" else 0
+    precision = 1 / 64 if suffix == ".kitti.png" else 0
     assert abs(hamflow.read_flow(path) - usual().flow).max() <= precision
-    with pytest.raises(hamflow.FileError, match="suffix"):
-        usual().save(tmp_path / "flow.txt")
+    for name in ("flow.txt", "flow.png"):
+        with pytest.raises(hamflow.FileError, match=r"suffix|\.kitti\.png"):
+            usual().save(tmp_path / name)
 
 
 def test_pictures() -> None:

@@ -86,7 +86,7 @@ def test_kitti_range(
     fails: Callable[..., str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    source, target = tmp_path / "in.flo", tmp_path / "out.png"
+    source, target = tmp_path / "in.flo", tmp_path / "out.kitti.png"
     flow[0, 0], flow[1, 1], flow[4, 5] = (512, 0), (0, -512.5), (-512, 511.984375)
     hamflow.write_flow(source, flow)
     message = fails(source, target)
@@ -103,9 +103,11 @@ def test_clipping_is_for_kitti_alone(
     tmp_path: Path, folder: Path, fails: Callable[..., str]
 ) -> None:
     target = tmp_path / "out.npy"
-    assert "--clip-invalid is for .png" in fails(folder / "a.flo", target, "--clip-invalid")
+    assert "--clip-invalid is for KITTI's format" in fails(
+        folder / "a.flo", target, "--clip-invalid"
+    )
     args = (folder, tmp_path / "out", "--to", ".npy", "--clip-invalid")
-    assert "--clip-invalid is for .png" in fails(*args)
+    assert "--clip-invalid is for KITTI's format" in fails(*args)
     assert sorted(os.listdir(tmp_path)) == ["in"]
 
 
@@ -168,8 +170,8 @@ def test_broken_files_do_not_stop_the_rest(
     far = np.full((2, 2, 2), 600, np.float32)
     hamflow.write_flow(folder / "far.npy", far)
     out = tmp_path / "out"
-    assert run(folder, out, "--to", ".png") == 1
-    assert files(out) == ["a.png", "deep/b.v2.png", "deep/er/c.png"]
+    assert run(folder, out, "--to", "kitti.png") == 1
+    assert files(out) == ["a.kitti.png", "deep/b.v2.kitti.png", "deep/er/c.kitti.png"]
     printed = capsys.readouterr()
     assert printed.out == f"Wrote 3 files to {out}.\n"
     lines = printed.err.splitlines()
@@ -179,8 +181,8 @@ def test_broken_files_do_not_stop_the_rest(
     assert lines[2] == "hamflow: 2 of 5 files could not be converted; the reasons are above."
     # What can be mended is mended, and nothing is done twice.
     (folder / "bad.flo").unlink()
-    assert run(folder, out, "--to", ".png", "--clip-invalid") == 0
-    assert np.isnan(hamflow.read_flow(out / "far.png")).all()
+    assert run(folder, out, "--to", ".kitti.png", "--clip-invalid") == 0
+    assert np.isnan(hamflow.read_flow(out / "far.kitti.png")).all()
     assert "4 pixels outside" in (said := capsys.readouterr().out)
     assert "3 files already existed" in said
 
@@ -188,13 +190,36 @@ def test_broken_files_do_not_stop_the_rest(
 def test_two_files_of_one_name(
     tmp_path: Path, folder: Path, flow: NDArray[np.float32], fails: Callable[..., str]
 ) -> None:
-    hamflow.write_flow(folder / "a.png", flow + 3)
+    hamflow.write_flow(folder / "a.png", flow + 3, format="kitti")
     out = tmp_path / "out"
     assert "would both become" in fails(folder, out, "--to", ".npy")
     assert not out.exists()
     assert run(folder, out, "--to", ".npy", "--from", "png") == 0
     assert files(out) == ["a.npy"]
     assert same(out / "a.npy", flow + 3)
+
+
+def test_kitti_by_its_own_names(
+    tmp_path: Path, folder: Path, flow: NDArray[np.float32], fails: Callable[..., str]
+) -> None:
+    """A plain .png is written only if KITTI's format is asked for by name."""
+    target, out = tmp_path / "000000_10.png", tmp_path / "out"
+    message = fails(folder / "a.flo", target)
+    assert f"{tmp_path / '000000_10'}.kitti.png" in message
+    assert "--to must be one of .flo, .kitti.png" in fails(folder, out, "--to", "png")
+    assert sorted(os.listdir(tmp_path)) == ["in"]
+    assert run(folder / "a.flo", target, "--to", "kitti") == 0
+    assert same(target, flow)
+    assert "needs the suffix .png" in fails(folder / "a.flo", tmp_path / "b.npy", "--to", "kitti")
+    assert "only --to kitti" in fails(folder / "a.flo", tmp_path / "b.npy", "--to", "npy")
+    assert run(folder, out, "--to", "kitti", "--clip-invalid") == 0
+    assert files(out) == ["a.png", "deep/b.v2.png", "deep/er/c.png"]
+    # And back, from both kinds of names.
+    hamflow.write_flow(out / "d.kitti.png", flow)
+    back = tmp_path / "back"
+    assert run(out, back, "--to", "flo", "--from", "png") == 0
+    assert files(back) == ["a.flo", "d.flo", "deep/b.v2.flo", "deep/er/c.flo"]
+    assert same(back / "d.flo", flow)
 
 
 def test_in_place(folder: Path, flow: NDArray[np.float32]) -> None:

@@ -233,9 +233,18 @@ def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
 def test_pair_does_not_write_two_things_to_one_file(
     out: Path, frames: Files, fails: Callable[..., str]
 ) -> None:
-    same = out / "flow.png"
-    assert "same file" in fails("pair", *frames, "-o", same, "--viz", same)
+    same = out / "flow.flo"
+    assert "same file" in fails("pair", *frames, "-o", same, "--backward", same)
     assert not same.exists()
+
+
+def test_pair_does_not_write_a_flow_that_looks_like_a_picture(
+    out: Path, frames: Files, fails: Callable[..., str]
+) -> None:
+    message = fails("pair", *frames, "-o", out / "flow.png")
+    assert f"{out / 'flow'}.kitti.png" in message
+    assert "--viz" in message
+    assert list(out.iterdir()) == []
 
 
 # --- help, and real processes --------------------------------------------------------------------

@@ -226,7 +226,7 @@ def test_the_first_pair_sets_the_scale(
 # --- options -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", [".png", "npz", ".PFM"])
+@pytest.mark.parametrize("suffix", [".kitti.png", "npz", ".PFM"])
 def test_formats(tmp_path: Path, folder: Path, calls: Calls, suffix: str) -> None:
     out = tmp_path / "out"
     assert run(folder, "-o", out, "--format", suffix, "--backward", tmp_path / "back") == 0
@@ -276,8 +276,8 @@ def test_beyond_the_range_of_a_format(
         return result, state
 
     monkeypatch.setattr(Estimator, "between", far)
-    message = fails(folder, "-o", tmp_path / "out", "--format", ".png")
-    assert str(tmp_path / "out" / "im1.png") in message
+    message = fails(folder, "-o", tmp_path / "out", "--format", ".kitti.png")
+    assert str(tmp_path / "out" / "im1.kitti.png") in message
     assert "choose another --format" in message
     assert not (tmp_path / "out").exists()
 

@@ -25,7 +25,7 @@ def data(tmp_path: Path) -> Path:
     folder.mkdir()
     hamflow.write_flow(folder / "flow.flo", WRONG)
     hamflow.write_flow(folder / "truth.npy", SCENE.flow)
-    hamflow.write_flow(folder / "kitti.png", SCENE.flow)
+    hamflow.write_flow(folder / "kitti.png", SCENE.flow, format="kitti")
     hamflow.write_image(folder / "frame1.png", SCENE.image0)
     hamflow.write_image(folder / "frame2.png", SCENE.image1)
     return folder

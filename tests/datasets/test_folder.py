@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from _paths import DATA, needs_data
+from _trees import save_flow
 from hamflow.datasets import FlowPair, SyntheticScene, demo_scene
 from hamflow.datasets.folder import FolderDataset
 from hamflow.errors import FileError, InputError
-from hamflow.io import write_flow, write_image
+from hamflow.io import write_image
 
 NAMES = ("chairs/one", "chairs/two", "deep/er/one", "kitti/one")
 
@@ -32,7 +33,7 @@ def write_pair(folder: Path, scene: SyntheticScene, flow: str = "flow.flo") -> P
     folder.mkdir(parents=True)
     write_image(folder / "frame1.png", scene.image0)
     write_image(folder / "frame2.png", scene.image1)
-    write_flow(folder / flow, scene.flow)
+    save_flow(folder / flow, scene.flow)
     (folder / "SOURCE.txt").write_text("drawn by formulas")
     return folder
 
@@ -47,7 +48,7 @@ def root(tmp_path: Path, scene: SyntheticScene) -> Path:
     write_pair(root / "deep/er/one", scene)
     kitti = write_pair(root / "kitti/one", scene, "flow.png")
     visible = np.where(scene.occluded[:, :, None], np.nan, scene.flow)
-    write_flow(kitti / "flow_noc.png", visible)
+    save_flow(kitti / "flow_noc.png", visible)
     (root / "README.md").write_text("no pair")
     (root / "empty").mkdir()
     return root
@@ -168,6 +169,17 @@ def test_pairs_are_plain_values(root: Path, scene: SyntheticScene) -> None:
     assert (own.flow == scene.flow).all()
 
 
+def test_the_names_that_hamflow_writes(root: Path, scene: SyntheticScene) -> None:
+    folder = root / "kitti/one"
+    for name in ("flow", "flow_noc"):
+        (folder / f"{name}.png").rename(folder / f"{name}.kitti.png")
+    write_image(folder / "flow.png", scene.image0)  # a picture of it does not matter
+    pair = FolderDataset(root / "kitti")[0]
+    assert np.abs(pair.flow - scene.flow).max() <= 1 / 128
+    assert pair.occluded is not None
+    assert (pair.occluded == scene.occluded).all()
+
+
 def test_flo_before_png(root: Path, scene: SyntheticScene) -> None:
     write_image(root / "chairs/two/flow.png", scene.image0)
     assert (FolderDataset(root)[1].flow == scene.flow).all()
@@ -214,7 +226,7 @@ def test_mismatched_sizes(root: Path, file: str, attribute: str) -> None:
 @pytest.mark.parametrize("file", ["flow.png", "flow_noc.png"])
 def test_mismatched_flow(root: Path, file: str) -> None:
     path = root / "kitti/one" / file
-    write_flow(path, np.zeros((9, 7, 2)))
+    save_flow(path, np.zeros((9, 7, 2), np.float32))
     with pytest.raises(FileError, match="has 7 × 9 pixels") as caught:
         _ = FolderDataset(root)[3].occluded
     message_of(caught, path)

@@ -113,7 +113,7 @@ def test_flow_outside_the_range(kitti: Path, tmp_path: Path) -> None:
     assert not verify_submission("kitti", kitti, tmp_path).faults
     # Marking more of them is not what was recorded.
     flow = np.full((37, 56, 2), np.nan, np.float32)
-    write_flow(tmp_path / "flow" / PNG[1], flow)
+    write_flow(tmp_path / "flow" / PNG[1], flow, format="kitti")
     faults = verify_submission("kitti", kitti, tmp_path).faults
     assert faults == f"1 damaged (flow/{PNG[1]}: has no flow at 2072 pixels, not 4)"
 

@@ -170,9 +170,47 @@ def test_dispatch_by_suffix(tmp_path: Path) -> None:
     for name in ("a.xyz", "a", ".flo"):
         for call in (lambda p: write_flow(p, flow), read_flow, check_flow_path):
             with pytest.raises(
-                FileError, match=r"use one of: \.flo, \.png, \.pfm, \.flo5, \.npy, \.npz"
+                FileError, match=r"use one of: \.flo, \.kitti\.png, \.pfm, \.flo5, \.npy, \.npz"
             ):
                 call(tmp_path / name)
+
+
+def test_a_plain_png_is_not_written(tmp_path: Path) -> None:
+    """It would look like a broken picture; the sentence names both remedies."""
+    for name in ("flow.png", "a.b.PNG"):
+        path = tmp_path / name
+        for call in (lambda p: write_flow(p, np.ones((2, 3, 2))), check_flow_path):
+            with pytest.raises(FileError, match=r"plain \.png") as caught:
+                call(path)
+            message = str(caught.value)
+            assert message.startswith(f"{path}: ")
+            assert f"{str(path)[:-4]}.kitti.png" in message
+            assert "--viz" in message
+            assert "flow_to_color" in message
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_explicit_format(tmp_path: Path) -> None:
+    flow = np.ones((2, 3, 2), np.float32)
+    for suffix in FLOW_SUFFIXES:
+        name = "kitti" if suffix == ".kitti.png" else suffix[1:]
+        plain, named = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+        write_flow(plain, flow)
+        check_flow_path(named, name)
+        write_flow(named, flow, format=name)
+        assert (read_flow(named) == read_flow(plain)).all()
+    # As KITTI's own files are called.
+    path = tmp_path / "000000_10.png"
+    check_flow_path(path, "kitti")
+    write_flow(path, flow, format="kitti")
+    assert path.read_bytes() == (tmp_path / "a.kitti.png").read_bytes()
+    assert (read_flow(path) == flow).all()
+    with pytest.raises(FileError, match=r"a\.png: a file in the format flo needs the suffix \.flo"):
+        write_flow(tmp_path / "a.png", flow, format="flo")
+    with pytest.raises(FileError, match=r"the format kitti needs the suffix \.png"):
+        check_flow_path(tmp_path / "a.flo", "kitti")
+    with pytest.raises(InputError, match=r"format must be one of flo, kitti, .*, not 'png'"):
+        write_flow(path, flow, format="png")
 
 
 HALF = """

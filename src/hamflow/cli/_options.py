@@ -10,25 +10,25 @@ from typing import Annotated, Literal
 import tyro
 
 from hamflow.errors import InputError
-from hamflow.io import FLOW_SUFFIXES
+from hamflow.io import FLOW_SUFFIXES, READABLE_SUFFIXES
 from hamflow.window import Window
 
 FLOW_FORMATS = ", ".join(FLOW_SUFFIXES)
-"""The suffixes of all flow formats, for help texts."""
+"""The suffixes of all flow formats to write, for help texts."""
 
 FlowFile = Annotated[
     tyro.conf.Positional[Path],
-    tyro.conf.arg(metavar="FLOW", help=f"The flow file ({FLOW_FORMATS})."),
+    tyro.conf.arg(metavar="FLOW", help=f"The flow file ({', '.join(READABLE_SUFFIXES)})."),
 ]
 OutputFile = Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
 OutputFolder = Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
 
 
-def flow_suffix(option: str, text: str) -> str:
+def flow_suffix(option: str, text: str, known: tuple[str, ...] = FLOW_SUFFIXES) -> str:
     """Return the suffix of a flow format that the user may have typed without its dot."""
     suffix = f".{text.lower().removeprefix('.')}"
-    if suffix not in FLOW_SUFFIXES:
-        raise InputError(f"{option} must be one of {FLOW_FORMATS}, not {text!r}.")
+    if suffix not in known:
+        raise InputError(f"{option} must be one of {', '.join(known)}, not {text!r}.")
     return suffix
 
 

@@ -17,6 +17,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import check_flow_path
 from hamflow.io._identity import file_record
+from hamflow.io.images import check_image_path
 from hamflow.io.video import Frames
 from hamflow.result import FlowResult
 
@@ -68,8 +69,8 @@ class Store:
                 for sink in sinks
             }
             for sink, log in self._logs.items():
-                # Checks the folder and the suffix; .png, the suffix of pictures, passes as well.
-                check_flow_path(sink.folder / f".hamflow-check{sink.suffix}")
+                check = check_flow_path if sink.output.flow else check_image_path
+                check(sink.folder / f"hamflow-check{sink.suffix}")
                 log.begin(settings)
             # First the folders whose files depend on the scale of the colors.
             for sink in sorted(sinks, key=lambda sink: not sink.output.colors):

@@ -14,14 +14,24 @@ from rich.console import Console
 from hamflow.cli._console import count, progress_bar, say
 from hamflow.cli._options import FLOW_FORMATS, check_distinct, flow_suffix
 from hamflow.errors import FileError, HamflowError, InputError
-from hamflow.io import FLOW_SUFFIXES, check_flow_path, read_flow, write_flow
+from hamflow.io import (
+    READABLE_SUFFIXES,
+    check_flow_path,
+    read_flow,
+    split_flow_name,
+    write_flow,
+)
 from hamflow.io._atomic import make_folder
 from hamflow.io.kitti import outside_kitti_range
 
-_KITTI = ".png"
+_KITTI = "kitti"
 _SUFFIX = tyro.conf.arg(
-    metavar="SUFFIX",
-    help=f"For a folder: the format of the new files, one of {FLOW_FORMATS}.",
+    metavar="FORMAT",
+    help=(
+        f"The format of the new files: one of {FLOW_FORMATS}; or kitti for the same as .kitti.png, "
+        "but in files that end in a plain .png, as KITTI's own do. A single file needs it only for "
+        "kitti."
+    ),
 )
 
 
@@ -36,9 +46,9 @@ def convert(
 ) -> None:
     """Convert a flow file, or all flow files of a folder, to another format.
 
-    The suffix of a file is its format; .png is KITTI's format with 16 bits, which rounds to 1/64
-    pixel. Unknown pixels stay unknown. A folder is converted with all folders in it; Ctrl-C stops
-    the work, and the same command continues it.
+    The suffix of a file is its format; .kitti.png is KITTI's format with 16 bits, which rounds to
+    1/64 pixel; a plain .png is read as that, too. Unknown pixels stay unknown. A folder is
+    converted with all folders in it; Ctrl-C stops the work, and the same command continues it.
 
     Parameters
     ----------
@@ -47,42 +57,53 @@ def convert(
     target
         The file to write, or the folder for the new files, which is created if necessary.
     only
-        For a folder: convert only files of this format. By default files of all formats are
+        For a folder: convert only files of this suffix. By default files of all formats are
         converted, and a .png file that is an ordinary picture is reported as an error.
     overwrite
         Replace existing files. Without it, an existing file is an error, or skipped if IN is a
         folder.
     clip_invalid
-        For .png only: mark vectors outside of KITTI's range, -512 to 511.98 pixels, as unknown.
-        Without it, they are an error.
+        For KITTI's format only: mark vectors outside of its range, -512 to 511.98 pixels, as
+        unknown. Without it, they are an error.
     """
     if source.is_dir():
         if to is None:
             raise InputError(
                 f"{source} is a folder; give the format of the new files with --to: one of "
-                f"{FLOW_FORMATS}."
+                f"{FLOW_FORMATS}, {_KITTI}."
             )
-        wanted = flow_suffix("--to", to)
+        # KITTI's own files end like pictures.
+        wanted = ".png" if to.lower() == _KITTI else flow_suffix("--to", to)
         _check_clip(clip_invalid, wanted)
-        known = FLOW_SUFFIXES if only is None else (flow_suffix("--from", only),)
+        known = READABLE_SUFFIXES
+        if only is not None:
+            known = (flow_suffix("--from", only, READABLE_SUFFIXES),)
         _convert_folder(_plan(source, target, wanted, known), target, overwrite, clip_invalid)
         return
-    if source.exists() and (to is not None or only is not None):
-        raise InputError(f"{source} is a file; leave out --to and --from, which are for folders.")
+    if source.exists() and (only is not None or (to is not None and to.lower() != _KITTI)):
+        raise InputError(
+            f"{source} is a file; leave out --from and --to, which are for folders (only --to "
+            f"{_KITTI} is for files, too)."
+        )
     if target.is_dir():
         raise FileError(f"{target}: is a folder; give the path of a file to write.")
-    check_flow_path(target)
+    check_flow_path(target, _KITTI if to else None)
     check_distinct({"IN": source}, {"OUT": target})
-    _check_clip(clip_invalid, target.suffix.lower())
+    _check_clip(clip_invalid, split_flow_name(target)[1])
     if target.exists() and not overwrite:
         raise FileError(f"{target}: already exists; add --overwrite to replace it.")
     clipped = _convert_file(source, target, clip_invalid)
     say(f"Wrote {target}{_clipped(clipped)}.")
 
 
+def _format(path: Path) -> str | None:
+    """Return the format to write; a plain .png has passed the checks only as KITTI's."""
+    return _KITTI if path.suffix.lower() == ".png" else None
+
+
 def _check_clip(clip_invalid: bool, suffix: str) -> None:
-    if clip_invalid and suffix != _KITTI:
-        raise InputError(f"--clip-invalid is for {_KITTI} files; leave it out for {suffix}.")
+    if clip_invalid and not suffix.endswith(".png"):
+        raise InputError(f"--clip-invalid is for KITTI's format; leave it out for {suffix}.")
 
 
 def _convert_file(source: Path, target: Path, clip_invalid: bool) -> int:
@@ -94,9 +115,9 @@ def _convert_file(source: Path, target: Path, clip_invalid: bool) -> int:
         clipped = int(np.count_nonzero(outside))
         flow[outside] = np.nan
     try:
-        write_flow(target, flow)
+        write_flow(target, flow, format=_format(target))
     except InputError as error:
-        hint = ", or add --clip-invalid" if target.suffix.lower() == _KITTI else ""
+        hint = ", or add --clip-invalid" if _format(target) == _KITTI else ""
         raise InputError(f"{source}: {str(error).removesuffix('.')}{hint}.") from error
     return clipped
 
@@ -107,9 +128,10 @@ def _plan(source: Path, target: Path, to: str, known: tuple[str, ...]) -> dict[P
         raise FileError(f"{target}: is a file; give the path of a folder for the new files.")
     sources: dict[Path, Path] = {}
     for path in _files(source, target):
-        if path.suffix.lower() not in known:
+        stem, suffix = split_flow_name(path)
+        if not suffix.endswith(known):  # .kitti.png also if .png is asked for
             continue
-        new = (target / path.relative_to(source)).with_suffix(to)
+        new = target / path.relative_to(source).with_name(f"{stem}{to}")
         if new in sources:
             raise InputError(
                 f"{sources[new]} and {path} would both become {new}; convert one format at a "
@@ -121,7 +143,7 @@ def _plan(source: Path, target: Path, to: str, known: tuple[str, ...]) -> dict[P
             f"{source}: contains no flow files ({', '.join(known)}); name another folder."
         )
     make_folder(target)
-    check_flow_path(target / f"flow{to}")
+    check_flow_path(target / f"flow{to}", _format(Path(f"flow{to}")))
     return {path: new for new, path in sources.items()}
 
 

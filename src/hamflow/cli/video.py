@@ -20,7 +20,7 @@ from hamflow.cli._outputs import OUTPUTS, check_directions
 from hamflow.cli._video_store import Sink, Store
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
-from hamflow.io import FLOW_SUFFIXES, read_image
+from hamflow.io import READABLE_SUFFIXES, read_image
 from hamflow.io.video import VIDEO_SUFFIXES, Frames, VideoWriter, check_video_path, open_frames
 from hamflow.sequence import VideoItem
 from hamflow.sequence import video as flow_of_video
@@ -29,7 +29,7 @@ _DEFAULT_FPS = 25  # for images in a folder
 _MAX_FPS = 1000
 _MAX_REPORTED = 10  # broken frames that are named
 # A name with such a suffix is probably not meant to be a folder.
-_OTHER_FILES = (*FLOW_SUFFIXES, ".gif", ".m4v", ".mov", ".mpg", ".ogv", ".wmv")
+_OTHER_FILES = (*READABLE_SUFFIXES, ".gif", ".m4v", ".mov", ".mpg", ".ogv", ".wmv")
 _FORMAT = tyro.conf.arg(
     name="format", help=f"Format of the flow files: one of {FLOW_FORMATS}. (default: .flo)"
 )

@@ -4,8 +4,9 @@
 
     ROOT/<group>/<pair>/frame1.png
                         frame2.png
-                        flow.flo        or flow.png in KITTI's encoding
-                        flow_noc.png    optional: the flow of only the visible pixels, as in KITTI
+                        flow.flo        or, in KITTI's encoding, flow.kitti.png or flow.png
+                        flow_noc.png    optional: the flow of only the visible pixels, as in KITTI;
+                                        or flow_noc.kitti.png
                         occ.png         optional, white: occluded
                         invalid.png     optional, white: not to be evaluated
 """
@@ -19,10 +20,10 @@ from hamflow.errors import FileError
 
 _FRAMES = ("frame1.png", "frame2.png")
 # In this order: where there is a flow.flo, a flow.png may be a picture of it.
-_FLOWS = ("flow.flo", "flow.png")
+_FLOWS = ("flow.flo", "flow.kitti.png", "flow.png")
 _EXPECTED = (
     "expected is a tree <group>/<pair>/ with these files for each pair: frame1.png, frame2.png, "
-    "and flow.flo or (in KITTI's encoding) flow.png."
+    "and flow.flo or (in KITTI's encoding) flow.kitti.png or flow.png."
 )
 
 
@@ -35,9 +36,9 @@ class FolderDataset(PairDataset):
     ----------
     root : str or os.PathLike
         The folder of one pair, or a folder of such folders, at any depth. A pair has the files
-        ``frame1.png``, ``frame2.png`` and ``flow.flo`` (or else ``flow.png``), and may have
-        ``flow_noc.png``, ``occ.png`` and ``invalid.png``. Folders inside of a pair's folder are
-        ignored.
+        ``frame1.png``, ``frame2.png`` and ``flow.flo`` (or else ``flow.kitti.png`` or
+        ``flow.png``), and may have ``flow_noc.png``, ``occ.png`` and ``invalid.png``. Folders
+        inside of a pair's folder are ignored.
 
     Examples
     --------
@@ -67,5 +68,7 @@ def _pair(name: str, folder: Listing) -> FlowPair:
     flow = folder.find(*_FLOWS)
     if flow is None:
         raise FileError(f"{folder.path}: holds no flow; {_EXPECTED}")
-    optional = map(folder.find, ("flow_noc.png", "occ.png", "invalid.png"))
-    return FlowPair(name, first, second, flow, *optional)
+    visible = folder.find("flow_noc.kitti.png", "flow_noc.png")
+    return FlowPair(
+        name, first, second, flow, visible, folder.find("occ.png"), folder.find("invalid.png")
+    )

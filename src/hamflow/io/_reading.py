@@ -71,15 +71,17 @@ def check_length(
 def by_suffix(path: str | os.PathLike[str], known: Mapping[str, T], what: str) -> T:
     """Return the entry of a table for the suffix of a file's name, also in upper case.
 
-    If there is none, the FileError calls such files `what`.
+    Of several that fit, the longest one counts. If there is none, the FileError calls such files
+    `what`.
     """
-    suffix = PurePath(path).suffix
-    if suffix.lower() not in known:
+    name = PurePath(path).name.lower()
+    fitting = [suffix for suffix in known if name.endswith(suffix) and name != suffix]
+    if not fitting:
         raise FileError(
-            f"{os.fspath(path)}: {what} cannot have the suffix {suffix!r}; use one of: "
-            f"{', '.join(known)}."
+            f"{os.fspath(path)}: {what} cannot have the suffix {PurePath(path).suffix!r}; use one "
+            f"of: {', '.join(known)}."
         )
-    return known[suffix.lower()]
+    return known[max(fitting, key=len)]
 
 
 def require(path: str | os.PathLike[str], package: str, extra: str) -> Any:
