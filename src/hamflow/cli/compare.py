@@ -17,9 +17,9 @@ from hamflow._resume import LOG
 from hamflow._runtime import machine
 from hamflow.cli._console import cell, named, progress_bar, say, says_how_to_continue
 from hamflow.cli._data import DataOptions, open_pairs
-from hamflow.cli._options import check_targets
+from hamflow.cli._methods import PRESET_NAMES
+from hamflow.cli._options import Number, OptionalFile, check_targets, option
 from hamflow.cli.evaluate import report_writer
-from hamflow.config import PRESETS
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.comparison import (
     METRICS,
@@ -53,42 +53,44 @@ _SCALE = ("scale", "scale", "d")
 _PAIRS = DataOptions()
 _METHODS = tyro.conf.arg(
     metavar="METHOD METHOD ...",
-    help=f"Presets ({', '.join(PRESETS)}), TOML files that change one, {', '.join(LOCAL + JOINT)}, "
+    help=f"Presets ({PRESET_NAMES}), TOML files that change one, {', '.join(LOCAL + JOINT)}, "
     "or methods of OpenCV such as opencv-dis (extra 'peers'). A colon and a descriptor behind a "
     "name use that descriptor, such as crf-q:context or wta-qq:my.safetensors. Folders of 'hamflow "
     "evaluate' can be compared without data.",
 )
-_METRIC = tyro.conf.arg(
-    metavar="METRIC", help=f"What to compare; lower is better. One of {', '.join(METRICS)}."
-)
+_METRIC = option("METRIC", f"What to compare; lower is better. One of {', '.join(METRICS)}.")
 
 
 def compare_command(
     methods: Annotated[tyro.conf.Positional[tuple[str, ...]], _METHODS],
     *,
-    data: Annotated[tuple[str, ...], tyro.conf.arg(metavar="DATASET ROOT")] = (),
-    pairs: tyro.conf.OmitArgPrefixes[DataOptions] = _PAIRS,
-    scale: int = 1,
+    data: Annotated[tuple[str, ...], option("DATASET [ROOT]")] = (),
+    output: Annotated[Path | None, option("FOLDER", aliases=["-o"])] = None,
+    html: OptionalFile = None,
+    json: OptionalFile = None,
+    overwrite: bool = False,
     metric: Annotated[str, _METRIC] = "epe_all",
     clusters: bool = False,
-    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
-    overwrite: bool = False,
-    json: Path | None = None,
-    html: Path | None = None,
+    scale: Number = 1,
+    pairs: Annotated[tyro.conf.OmitArgPrefixes[DataOptions], tyro.conf.arg(name="pair")] = _PAIRS,
 ) -> None:
     """Compare two or more methods on the same pairs with known flow.
+
+    For example:
+
+        hamflow compare balanced fast opencv-dis --data synthetic --count 20
+        hamflow compare fast realtime --data sintel MPI-Sintel-complete --subset 0.1
 
     Each method is compared with the first: the mean difference of the metric, the geometric mean of
     the ratio, their 95 % confidence intervals (bootstrap over the pairs, 10000 resamples), and on
     how many pairs each method is better. Only pairs on which both methods succeeded are used. A
     method is called better or worse if the interval of the difference does not contain zero.
 
-    Example: hamflow compare balanced fast opencv-dis --data sintel ROOT --subset 0.1
-
     Parameters
     ----------
     data
-        Name and folder of the data set, as for 'hamflow evaluate'.
+        Name and folder of the data set, as for 'hamflow evaluate'. Synthetic scenes need no
+        folder.
     pairs
         Which pairs to use.
     scale
@@ -102,10 +104,10 @@ def compare_command(
     overwrite
         Start again: repeat the evaluations in that folder.
     json
-        Where to write all results as JSON.
+        All results as JSON. An existing file is replaced.
     html
-        Where to write a report on the first method as one HTML page, with the others for
-        comparison; needs the extra 'report'.
+        A report on the first method as one HTML page, with the others for comparison; needs the
+        extra 'report'. An existing file is replaced.
     """
     # "folder/" is the same as "folder", and "method:" the same as "method".
     check_methods([text.rstrip("/:") for text in methods], metric)

@@ -16,7 +16,7 @@ from hamflow import crf
 from hamflow._check import to_rgb
 from hamflow._runtime import get_isa, get_num_threads
 from hamflow.cli._console import say
-from hamflow.cli._options import OutputFolder
+from hamflow.cli._options import Number, OutputFolder
 from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.descriptors import pair_bits
 from hamflow.estimator import Estimator
@@ -29,13 +29,14 @@ from hamflow.visualize import add_key, error_map, flow_to_color, typical_length
 from hamflow.window import Window
 
 
-def demo(output: OutputFolder = Path("out"), seed: int = 0) -> None:
+def demo(output: OutputFolder = Path("out"), seed: Number = 0) -> None:
     """Render a scene with known motion, estimate its flow, and show how good the result is.
 
     Parameters
     ----------
     output
-        Folder for the two frames, the flow (.flo), and a picture of everything.
+        Folder for the two frames, the flow (.flo), and a picture of everything; existing files of
+        these names are replaced.
     seed
         Each number gives another scene.
     """

@@ -16,7 +16,7 @@ from rich.table import Table
 from hamflow._resume import LOG, read_log
 from hamflow._types import CountProgress
 from hamflow.cli._console import continuing, progress_bar
-from hamflow.cli._options import OutputFolder
+from hamflow.cli._options import OptionalFile, OutputFolder, option
 from hamflow.datasets.registry import DATASETS, DatasetName
 from hamflow.errors import InputError
 from hamflow.learning.config import WORK, TrainConfig, config_of, read_config
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from hamflow.learning.loop import Step
 
 _ABOUT = """Train descriptors on rendered scenes or on pairs with known flow.
+
+    For example:
+
+        hamflow train -o run --data.root photographs/
+        hamflow train -o run --data sintel MPI-Sintel-complete --subset 0.2
 
     By default this trains the paper's network with 7 layers as FQ, on scenes that are rendered
     during the training. Name a folder of photographs with --data.root to render scenes from them.
@@ -69,10 +74,10 @@ def train_command(args: Sequence[str]) -> Callable[..., None]:
     def train(
         output: OutputFolder,
         *,
-        config: Path | None = None,
-        overwrite: bool = False,
+        config: OptionalFile = None,
         data_set: Annotated[tuple[DatasetName, Path] | None, _DATA] = None,
-        subset: float | None = None,
+        subset: Annotated[float | None, option("SHARE")] = None,
+        overwrite: bool = False,
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = default,
     ) -> None:
         run_training(_chosen(settings, data_set, subset), output, overwrite=overwrite)
