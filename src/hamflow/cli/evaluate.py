@@ -12,7 +12,7 @@ from rich.table import Table
 
 from hamflow._resume import LOG, WorkLog
 from hamflow._runtime import machine
-from hamflow.cli._console import progress_bar, say, says_how_to_continue
+from hamflow.cli._console import progress_bar, say, says_how_to_continue, table_of
 from hamflow.cli._data import DATASETS, DataOptions, data_label, open_pairs
 from hamflow.cli._methods import MethodName, Model, PresetOrMethod, chosen_method
 from hamflow.cli._options import Number, OptionalFile, check_targets, option, parse_window
@@ -162,9 +162,8 @@ def summary_table(found: Evaluation) -> Table:
     """Return the table that is printed at the end."""
     row = found.summary()
     count = f"{row['images']} pairs" + (f", {row['failed']} failed" if row["failed"] else "")
-    table = Table("", title=f"{found.label}: {count}", caption=found.occlusion_note())
-    for heading in ("all pixels together", "mean over pairs"):
-        table.add_column(heading, justify="right")
+    table = table_of("", "all pixels together", "mean over pairs", title=f"{found.label}: {count}")
+    table.caption = found.occlusion_note()
     for name in _ERRORS:
         values = (row.get(name), row.get(f"image_mean_{name}"))
         table.add_row(BY_NAME[name].label, *(BY_NAME[name].with_unit(v) for v in values))

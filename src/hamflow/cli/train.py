@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
-from rich.table import Table
 
 from hamflow._resume import LOG, read_log
 from hamflow._types import CountProgress
-from hamflow.cli._console import continuing, progress_bar
+from hamflow.cli._console import continuing, progress_bar, table_of
 from hamflow.cli._options import OptionalFile, OutputFolder, option
 from hamflow.datasets.registry import DATASETS, DatasetName
 from hamflow.errors import InputError
@@ -120,7 +119,7 @@ class _Shown:
     def __init__(self, console: Console, show: CountProgress, steps: int) -> None:
         self._console, self._show, self._steps = console, show, steps
         self._losses: list[float] = []
-        self.table = Table(
+        self.table = table_of(
             "step",
             "loss",
             "EPE QQ",
