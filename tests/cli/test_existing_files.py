@@ -30,6 +30,7 @@ COMMANDS = {
     "convert": ("convert flow.flo {}", "new.pfm"),
     "warp": ("warp 2.png flow.flo -o {}", "new.png"),
     "warp --mask": ("warp 2.png flow.flo -o other.png --mask {}", "new.png"),
+    "viz": ("viz flow.flo -o {}", "new.png"),
     "export": ("export fast -o {}", "new.onnx"),
 }
 

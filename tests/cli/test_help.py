@@ -96,6 +96,7 @@ def test_examples_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_defaults() -> None:
     assert _help.default_hint("5") == "(default: 5)"
+    assert "turns it off" in _help.default_hint("True")
     assert [_help.default_hint(text) for text in ("None", "False", "")] == ["", "", ""]
 
 
