@@ -52,7 +52,7 @@ def test_export(weights: Path, out: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("suffix", [".onnx", ".safetensors"])
 def test_int8(suffix: str, weights: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = out / f"small{suffix}"
-    assert main(["export", str(weights), "-o", str(file), "--int8"]) == 0
+    assert main(["export", str(weights), "-o", str(file), "--variant", "int8"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     agreement = re.search(r"([\d.]+)% of the bits are the same", printed.out)
@@ -83,14 +83,22 @@ def test_scenes() -> None:
 def test_shipped_models_need_no_onnx(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     shipped = find_network("fast")
-    for options, variant in (([], "float"), (["--int8"], "int8")):
-        assert main(["export", "fast", "-o", str(out / "a.onnx"), *options]) == 0
-        assert (out / "a.onnx").read_bytes() == shipped.onnx(variant)
+    for options, variant in (([], "float"), (["--variant", "int8"], "int8")):
+        file = out / f"{variant}.onnx"
+        assert main(["export", "fast", "-o", str(file), *options]) == 0
+        assert file.read_bytes() == shipped.onnx(variant)
+
+
+def test_the_variant_of_a_file_is_the_one_it_was_written_for(out: Path) -> None:
+    image = random_image(30, 30, 3)
+    for variant in ("float", "int8"):
+        file = out / f"{variant}.safetensors"
+        assert main(["export", "fast", "-o", str(file), "--variant", variant]) == 0
+        assert find_network(file).usual_variant == variant
+        wanted = load_model("fast", variant=variant).bits(image)
+        assert (load_model(file).bits(image) == wanted).all()
     # A file that holds the float weights only.
-    assert main(["export", "fast", "-o", str(out / "a.safetensors")]) == 0
-    found = find_network(out / "a.safetensors")
-    assert found.scales is None
-    assert "precision" not in found.notes
+    assert find_network(out / "float.safetensors").scales is None
 
 
 def test_bad_arguments(weights: Path, out: Path, fails: Callable[..., str]) -> None:
@@ -110,5 +118,7 @@ def test_without_onnx(
     weights: Path, out: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    assert "pip install 'hamflow[quantize]'" in fails(weights, "-o", out / "net.onnx", "--int8")
+    assert "pip install 'hamflow[quantize]'" in fails(
+        weights, "-o", out / "net.onnx", "--variant", "int8"
+    )
     assert os.listdir(out) == []

@@ -79,7 +79,7 @@ def test_flows_of_unknown_pixels(data: Path, out: Path, capsys: pytest.CaptureFi
     hamflow.write_flow(data / "flow.flo", np.full_like(WRONG, np.nan))
     assert run("viz", data / "flow.flo", "-o", out / "a.png", "--no-key") == 0
     assert (hamflow.read_image(out / "a.png") == 0).all()
-    args = ("--style", "error", "--truth", data / "truth.npy", "-o", out / "a.png")
+    args = ("--style", "error", "--truth", data / "truth.npy", "-o", out / "b.png")
     assert run("viz", data / "flow.flo", *args) == 0
     assert "no pixel is known" in capsys.readouterr().out
 

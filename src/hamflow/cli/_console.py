@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -15,6 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column, Table
 
 from hamflow._types import CountProgress
 
@@ -29,6 +31,20 @@ def say(sentence: str, *, stderr: bool = False) -> None:
 def count(number: int, noun: str) -> str:
     """Return a number and what is counted, such as "1 pair" or "2 pairs"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def table_of(first: str, *others: str, title: str | None = None) -> Table:
+    """Return an empty table of names and numbers that also fits a narrow screen.
+
+    Its first column has names, the others have numbers. Where there is no room, headings and cells
+    are broken into lines, never cut.
+    """
+    table = Table(
+        Column(first, overflow="fold"), title=title, box=SIMPLE_HEAD, padding=(0, 0, 0, 1)
+    )
+    for heading in others:
+        table.add_column(heading, justify="right", overflow="fold")
+    return table
 
 
 def cell(value: float | None, form: str) -> str:

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-import tyro
-
+from hamflow.cli._options import Number, option
 from hamflow.datasets import PairDataset, open_dataset
 from hamflow.datasets.registry import DatasetName, dataset_options
 from hamflow.errors import InputError
 from hamflow.evaluation.runner import Pair
 
 _SHARE = re.compile(r"0?\.\d+|1(\.0*)?")
-_NO_HINT = tyro.conf.arg(help_behavior_hint="")
 
 DATASETS = ", ".join(get_args(DatasetName))
 """The names of all data sets, for help texts."""
@@ -37,19 +35,19 @@ class DataOptions:
         A share of the pairs such as 0.4, evenly sampled; or names of pairs or groups (scenes).
     disjoint_from
         Leave out the pairs of this evenly sampled share, because they were used for training; the
-        share of the option subset is sampled from the others. The paper uses 0.2, and 0.4 there.
+        share that --subset names is sampled from the others. The paper uses 0.2, and 0.4 there.
     count
         For synthetic: how many scenes to render.
     seed
         For synthetic: each number gives other scenes.
     """
 
-    pass_: Annotated[str | None, tyro.conf.arg(name="pass"), _NO_HINT] = None
-    split: Annotated[str | None, _NO_HINT] = None
-    subset: Annotated[tuple[str, ...], _NO_HINT] = ()
-    disjoint_from: Annotated[float | None, _NO_HINT] = None
-    count: int = 50
-    seed: int = 1
+    pass_: Annotated[str | None, option("PASS", name="pass")] = None
+    split: Annotated[str | None, option("SPLIT")] = None
+    subset: Annotated[tuple[str, ...], option("SHARE|NAME ...")] = ()
+    disjoint_from: Annotated[float | None, option("SHARE")] = None
+    count: Number = 50
+    seed: Number = 1
 
 
 def open_pairs(

@@ -1,48 +1,65 @@
-"""The options with which commands choose a method: preset, method, descriptor."""
+"""The options with which commands choose a method: preset, method, descriptor, search."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
-
-from hamflow.config import PRESETS
+from hamflow.cli._options import option, parse_auto_window
+from hamflow.config import PRESETS, EstimatorConfig
 from hamflow.errors import InputError
+from hamflow.estimator import Estimator
 from hamflow.evaluation.methods import JOINT, LOCAL
 
-_PRESETS = f"One of {', '.join(PRESETS)}, or a TOML file that changes one of them."
+PRESET_NAMES = ", ".join(reversed(PRESETS))
+"""The names of all presets for help texts, the most accurate first."""
 
-Preset = Annotated[str, tyro.conf.arg(metavar="PRESET", help=_PRESETS)]
-PresetOrMethod = Annotated[
-    str | None, tyro.conf.arg(metavar="PRESET", help=f"{_PRESETS} (default: balanced)")
-]
+_PRESETS = f"One of {PRESET_NAMES}, or a TOML file that changes one of them."
+
+Preset = Annotated[str, option("PRESET", _PRESETS)]
+PresetOrMethod = Annotated[str | None, option("PRESET", f"{_PRESETS} (default: balanced)")]
 Window = Annotated[
     str,
-    tyro.conf.arg(
-        help="Displacements to search, in pixels: 'auto', D for the square -D/2..D/2-1, or "
-        "u0,du,v0,dv.",
+    option(
+        "WINDOW",
+        "Displacements to search, in pixels: auto finds them; D is the square from -D/2 to D/2-1; "
+        "u0,du,v0,dv is the rectangle from (u0, v0) with du × dv displacements.",
     ),
 ]
 Scale = Annotated[
     int | None,
-    tyro.conf.arg(help="Match in images reduced by this power of two, instead of the preset's."),
+    option("N", "Match in images reduced by this power of two; by default the preset's."),
 ]
 Model = Annotated[
     str | None,
-    tyro.conf.arg(
-        metavar="MODEL",
-        help="Another descriptor: a .safetensors file, or the name of a learned or hand-crafted "
-        "descriptor that comes with Hamflow.",
+    option(
+        "MODEL",
+        "Another descriptor than the preset's: a .safetensors file, or the name of a learned or "
+        "hand-crafted descriptor that comes with Hamflow.",
     ),
 ]
 MethodName = Annotated[
     str | None,
-    tyro.conf.arg(
-        metavar="METHOD",
-        help=f"Instead of a preset: {', '.join(LOCAL)} (local model), {', '.join(JOINT)} (joint "
-        "model), or a method of OpenCV such as opencv-dis (needs the extra 'peers').",
+    option(
+        "METHOD",
+        f"Instead of a preset: {', '.join(LOCAL)} (local model), {', '.join(JOINT)} (joint model), "
+        "or a method of OpenCV such as opencv-dis (needs the extra 'peers').",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to search for matches; the preset has good values."""
+
+    window: Window = "auto"
+    scale: Scale = None
+    model: Model = None
+
+    def estimator(self, preset: str | EstimatorConfig) -> Estimator:
+        """Return the estimator with the settings of a preset, changed by these options."""
+        window = parse_auto_window(self.window)
+        return Estimator(preset, window=window, scale=self.scale, model=self.model)
 
 
 def chosen_method(preset: str | None, method: str | None) -> str:
@@ -58,7 +75,7 @@ def chosen_method(preset: str | None, method: str | None) -> str:
     if preset is not None:
         if preset not in PRESETS and not preset.endswith(".toml"):
             raise InputError(
-                f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}, name a .toml "
+                f"There is no preset {preset!r}; choose one of {PRESET_NAMES}, name a .toml "
                 "file, or give another method with --method."
             )
         return preset

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from hamflow.errors import InputError
+from hamflow.cli._help import default_hint
+from hamflow.errors import FileError, InputError
 from hamflow.io import FLOW_SUFFIXES, READABLE_SUFFIXES
 from hamflow.window import Window
 
@@ -22,6 +23,27 @@ FlowFile = Annotated[
 ]
 OutputFile = Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
 OutputFolder = Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
+Overwrite = Annotated[bool, tyro.conf.arg(help="Replace existing files.")]
+
+
+def option(metavar: str, description: str | None = None, **more: Any) -> Any:
+    """Return how the help page shows an option: what stands for its value, and what it does.
+
+    Without a description the page has the one of the docstring. The default is shown if it tells
+    something; options in groups need this function for that.
+    """
+    hint = more.pop("hint", default_hint)
+    return tyro.conf.arg(metavar=metavar, help=description, help_behavior_hint=hint, **more)
+
+
+# What stands for a value on the help page; a bare type would be shown as INT, STR or PATH.
+File = Annotated[Path, option("FILE")]
+Folder = Annotated[Path, option("FOLDER")]
+Number = Annotated[int, option("N")]
+Pixels = Annotated[int, option("PIXELS")]
+Share = Annotated[float, option("SHARE")]
+OptionalFile = Annotated[Path | None, option("FILE")]
+OptionalFolder = Annotated[Path | None, option("FOLDER")]
 
 
 def flow_suffix(option: str, text: str, known: tuple[str, ...] = FLOW_SUFFIXES) -> str:
@@ -51,6 +73,13 @@ def parse_window(text: str) -> Window:
 def parse_auto_window(text: str) -> Window | Literal["auto"]:
     """Return the window that ``auto``, ``128`` or ``u0,du,v0,dv`` describes."""
     return "auto" if text == "auto" else parse_window(text)
+
+
+def check_new(paths: Iterable[Path | None], overwrite: bool) -> None:
+    """Raise a FileError if a file exists and the user has not allowed to replace it."""
+    for path in paths:
+        if path is not None and path.exists() and not overwrite:
+            raise FileError(f"{path}: already exists; add --overwrite to replace it.")
 
 
 def check_distinct(inputs: Mapping[str, Path | None], outputs: Mapping[str, Path | None]) -> None:

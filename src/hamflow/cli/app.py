@@ -123,40 +123,33 @@ def help_page(commands: Sequence[Command], prog: str, description: str) -> str:
 
 def _start(command: Command, words: Sequence[str], prog: str) -> None:
     function = command.load(words)
-    import tyro  # noqa: PLC0415  (the list of commands does not need it)
+    # The list of commands does not need these.
+    import tyro  # noqa: PLC0415
+
+    from hamflow.cli._help import default_hint, filled, print_page  # noqa: PLC0415
 
     @wraps(function)
     def shown(*args: Any, **options: Any) -> Any:
         return function(*args, **options)
 
-    hint = tyro.conf.arg(help_behavior_hint=_default_hint)
+    hint = tyro.conf.arg(help_behavior_hint=default_hint)
     hints = get_type_hints(function, include_extras=True)
     shown.__annotations__ = {name: Annotated[kind, hint] for name, kind in hints.items()}
     shown.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    shown.__doc__ = _filled(function.__doc__ or "")
+    docstring = function.__doc__ or ""
+    shown.__doc__ = filled(docstring)
     del shown.__wrapped__  # otherwise tyro looks at the original function
     config: tuple[Any, ...] = (tyro.conf.FlagCreatePairsOff,)
     if not command.prepared:  # defaults that come from a file may have to be set to None again
         config += (tyro.conf.DisallowNone,)
-    tyro.cli(shown, args=words, prog=prog, config=config)
 
+    def parse() -> None:
+        tyro.cli(shown, args=words, prog=prog, description="", config=config)
 
-def _filled(docstring: str) -> str:
-    """Join the lines of each paragraph, because tyro would keep some of the line breaks."""
-    lines = [""]
-    for line in docstring.splitlines():
-        last = lines[-1]
-        aligned = len(line) - len(line.lstrip()) == len(last) - len(last.lstrip())
-        if aligned and line.strip() and last.strip() and "---" not in line + last:
-            lines[-1] += f" {line.strip()}"
-        else:
-            lines.append(line)
-    return "\n".join(lines[1:])
-
-
-def _default_hint(default: str) -> str:
-    """Return the default of an option for the help page, if it tells the user something."""
-    return "" if default in ("", "None", "False") else f"(default: {default})"
+    if {"-h", "--help"}.isdisjoint(words):
+        parse()
+    else:
+        print_page(parse, docstring)
 
 
 def _below(commands: Sequence[Command], words: Sequence[str]) -> list[Command]:

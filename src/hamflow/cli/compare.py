@@ -15,11 +15,12 @@ from rich.table import Table
 
 from hamflow._resume import LOG
 from hamflow._runtime import machine
-from hamflow.cli._console import cell, named, progress_bar, say, says_how_to_continue
+from hamflow.cli._console import cell, named, progress_bar, say, says_how_to_continue, table_of
+from hamflow.cli._console import count as counted
 from hamflow.cli._data import DataOptions, open_pairs
-from hamflow.cli._options import check_targets
+from hamflow.cli._methods import PRESET_NAMES
+from hamflow.cli._options import Number, OptionalFile, check_targets, option
 from hamflow.cli.evaluate import report_writer
-from hamflow.config import PRESETS
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.comparison import (
     METRICS,
@@ -37,58 +38,59 @@ from hamflow.io._atomic import check_writable, make_folder
 TABLE, REPORT = "compare.csv", "compare.json"
 """Files in the folder of a comparison."""
 
-# Rows of the printed table: heading, key, format.
+# Columns of the printed table: heading, key, format.
 _FIGURES: tuple[tuple[str, str, str], ...] = (
-    ("EPE all, all pixels together", "epe_all", ".3f"),
-    ("EPE all, mean over pairs", "image_mean_epe_all", ".3f"),
-    ("EPE noc, all pixels together", "epe_noc", ".3f"),
-    ("EPE noc, mean over pairs", "image_mean_epe_noc", ".3f"),
-    ("Fl-all", "fl_all", ".2%"),
-    ("outlier_3px", "outlier_3px", ".2%"),
-    ("seconds", "seconds", ".2f"),
-    ("pairs", "images", "d"),
-    ("failed", "failed", "d"),
+    ("EPE", "epe_all", ".3f"),
+    ("per pair", "image_mean_epe_all", ".3f"),
+    ("EPE noc", "epe_noc", ".3f"),
+    ("per pair", "image_mean_epe_noc", ".3f"),
+    ("Fl-all", "fl_all", ".1%"),
+    (">3 px", "outlier_3px", ".1%"),
+    ("s", "seconds", ".2f"),
 )
-_SCALE = ("scale", "scale", "d")
+# Only where the methods differ in these.
+_UNEQUAL = (("pairs", "images", "d"), ("failed", "failed", "d"), ("scale", "scale", "d"))
 _PAIRS = DataOptions()
 _METHODS = tyro.conf.arg(
     metavar="METHOD METHOD ...",
-    help=f"Presets ({', '.join(PRESETS)}), TOML files that change one, {', '.join(LOCAL + JOINT)}, "
+    help=f"Presets ({PRESET_NAMES}), TOML files that change one, {', '.join(LOCAL + JOINT)}, "
     "or methods of OpenCV such as opencv-dis (extra 'peers'). A colon and a descriptor behind a "
     "name use that descriptor, such as crf-q:context or wta-qq:my.safetensors. Folders of 'hamflow "
     "evaluate' can be compared without data.",
 )
-_METRIC = tyro.conf.arg(
-    metavar="METRIC", help=f"What to compare; lower is better. One of {', '.join(METRICS)}."
-)
+_METRIC = option("METRIC", f"What to compare; lower is better. One of {', '.join(METRICS)}.")
 
 
 def compare_command(
     methods: Annotated[tyro.conf.Positional[tuple[str, ...]], _METHODS],
     *,
-    data: Annotated[tuple[str, ...], tyro.conf.arg(metavar="DATASET ROOT")] = (),
-    pairs: tyro.conf.OmitArgPrefixes[DataOptions] = _PAIRS,
-    scale: int = 1,
+    data: Annotated[tuple[str, ...], option("DATASET [ROOT]")] = (),
+    output: Annotated[Path | None, option("FOLDER", aliases=["-o"])] = None,
+    html: OptionalFile = None,
+    json: OptionalFile = None,
+    overwrite: bool = False,
     metric: Annotated[str, _METRIC] = "epe_all",
     clusters: bool = False,
-    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
-    overwrite: bool = False,
-    json: Path | None = None,
-    html: Path | None = None,
+    scale: Number = 1,
+    pairs: Annotated[tyro.conf.OmitArgPrefixes[DataOptions], tyro.conf.arg(name="pair")] = _PAIRS,
 ) -> None:
     """Compare two or more methods on the same pairs with known flow.
+
+    For example:
+
+        hamflow compare balanced fast opencv-dis --data synthetic --count 20
+        hamflow compare fast realtime --data sintel MPI-Sintel-complete --subset 0.1
 
     Each method is compared with the first: the mean difference of the metric, the geometric mean of
     the ratio, their 95 % confidence intervals (bootstrap over the pairs, 10000 resamples), and on
     how many pairs each method is better. Only pairs on which both methods succeeded are used. A
     method is called better or worse if the interval of the difference does not contain zero.
 
-    Example: hamflow compare balanced fast opencv-dis --data sintel ROOT --subset 0.1
-
     Parameters
     ----------
     data
-        Name and folder of the data set, as for 'hamflow evaluate'.
+        Name and folder of the data set, as for 'hamflow evaluate'. Synthetic scenes need no
+        folder.
     pairs
         Which pairs to use.
     scale
@@ -102,10 +104,10 @@ def compare_command(
     overwrite
         Start again: repeat the evaluations in that folder.
     json
-        Where to write all results as JSON.
+        All results as JSON. An existing file is replaced.
     html
-        Where to write a report on the first method as one HTML page, with the others for
-        comparison; needs the extra 'report'.
+        A report on the first method as one HTML page, with the others for comparison; needs the
+        extra 'report'. An existing file is replaced.
     """
     # "folder/" is the same as "folder", and "method:" the same as "method".
     check_methods([text.rstrip("/:") for text in methods], metric)
@@ -139,7 +141,8 @@ def compare_command(
                 html, found[0], opened[0], chosen[methods[0]], others=found[1:], progress=progress
             )
         written.append(html)
-    console.print(_table(result))
+    console.print(_figures(result))
+    console.print(_contrasts(result))
     for sentence in (*_cautions(result), *(one.sentence for one in result.contrasts)):
         say(sentence)
     if written:
@@ -257,33 +260,42 @@ def _write(result: Comparison, output: Path | None, json: Path | None) -> list[P
     return files if output is None else [output / TABLE, *files]
 
 
-def _table(result: Comparison) -> Table:
-    """Return a table with a column for each method, and how it differs from the first method."""
-    table = Table("")
-    summaries = []
-    for one in result.evaluations:
-        table.add_column(one.label, justify="right")
-        summaries.append(one.summary() | {"scale": one.settings.get("scale", 1)})
-    alike = len({row["scale"] for row in summaries}) == 1
-    for title, key, form in (*_FIGURES, *(() if alike else (_SCALE,))):
-        table.add_row(title, *(cell(row.get(key), form) for row in summaries))
-    table.add_section()
-    interval = f"95 % interval over {'groups' if result.clusters else 'pairs'}"
-    rows = [contrast.as_row() for contrast in result.contrasts]
-    for title, texts in (
-        (f"{result.metric}, difference to the first", [cell(r.get("mean"), "+.4g") for r in rows]),
-        (interval, [_interval(row, "low", "high", "+.4g") for row in rows]),
-        ("geometric mean of the ratios", [cell(row.get("ratio"), ".4g") for row in rows]),
-        (interval, [_interval(row, "ratio_low", "ratio_high", ".4g") for row in rows]),
-        ("wins / losses / ties", [_wins(row) for row in rows]),
-        ("verdict", [row.get("verdict", "–") for row in rows]),
-    ):
-        table.add_row(title, "", *texts)
+def _figures(result: Comparison) -> Table:
+    """Return a table with the errors of each method."""
+    rows = [one.summary() | {"scale": one.settings.get("scale", 1)} for one in result.evaluations]
+    unequal = [column for column in _UNEQUAL if len({row[column[1]] for row in rows}) > 1]
+    columns = [*_FIGURES, *unequal]
+    title = None if _UNEQUAL[0] in unequal else counted(rows[0]["images"], "pair")
+    table = table_of("method", *(heading for heading, _, _ in columns), title=title)
+    table.caption = "EPE is the mean over all pixels; per pair is the mean over the pairs."
+    for one, row in zip(result.evaluations, rows, strict=True):
+        table.add_row(one.label, *(cell(row.get(key), form) for _, key, form in columns))
     return table
 
 
-def _interval(row: dict[str, Any], low: str, high: str, form: str) -> str:
-    return "–" if row.get(low) is None else f"{row[low]:{form}} to {row[high]:{form}}"
+def _contrasts(result: Comparison) -> Table:
+    """Return a table that says how each method differs from the first."""
+    interval = f"95 % interval over {'groups' if result.clusters else 'pairs'}"
+    table = table_of(
+        "method",
+        *("difference", interval, "mean ratio", "better / worse / equal", "verdict"),
+        title=f"{result.metric}, compared with {result.evaluations[0].label}",
+    )
+    for one, contrast in zip(result.evaluations[1:], result.contrasts, strict=True):
+        row = contrast.as_row()
+        table.add_row(
+            one.label,
+            cell(row.get("mean"), "+.4g"),
+            _interval(row),
+            cell(row.get("ratio"), ".4g"),
+            _wins(row),
+            row.get("verdict", "–"),
+        )
+    return table
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "–" if row.get("low") is None else f"{row['low']:+.4g} to {row['high']:+.4g}"
 
 
 def _wins(row: dict[str, Any]) -> str:

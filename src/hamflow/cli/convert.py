@@ -12,7 +12,7 @@ import tyro
 from rich.console import Console
 
 from hamflow.cli._console import count, progress_bar, say
-from hamflow.cli._options import FLOW_FORMATS, check_distinct, flow_suffix
+from hamflow.cli._options import FLOW_FORMATS, Overwrite, check_distinct, check_new, flow_suffix
 from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.io import (
     READABLE_SUFFIXES,
@@ -41,14 +41,20 @@ def convert(
     *,
     to: Annotated[str | None, _SUFFIX] = None,
     only: Annotated[str | None, tyro.conf.arg(name="from", metavar="SUFFIX")] = None,
-    overwrite: bool = False,
+    overwrite: Overwrite = False,
     clip_invalid: bool = False,
 ) -> None:
     """Convert a flow file, or all flow files of a folder, to another format.
 
     The suffix of a file is its format; .kitti.png is KITTI's format with 16 bits, which rounds to
     1/64 pixel; a plain .png is read as that, too. Unknown pixels stay unknown. A folder is
-    converted with all folders in it; Ctrl-C stops the work, and the same command continues it.
+    converted with all folders in it. Files that exist already are kept there, unless --overwrite is
+    given: so the same command continues an interrupted run.
+
+    For example:
+
+        hamflow convert flow.flo flow.pfm
+        hamflow convert flows/ converted/ --to .npy
 
     Parameters
     ----------
@@ -59,9 +65,6 @@ def convert(
     only
         For a folder: convert only files of this suffix. By default files of all formats are
         converted, and a .png file that is an ordinary picture is reported as an error.
-    overwrite
-        Replace existing files. Without it, an existing file is an error, or skipped if IN is a
-        folder.
     clip_invalid
         For KITTI's format only: mark vectors outside of its range, -512 to 511.98 pixels, as
         unknown. Without it, they are an error.
@@ -90,8 +93,7 @@ def convert(
     check_flow_path(target, _KITTI if to else None)
     check_distinct({"IN": source}, {"OUT": target})
     _check_clip(clip_invalid, split_flow_name(target)[1])
-    if target.exists() and not overwrite:
-        raise FileError(f"{target}: already exists; add --overwrite to replace it.")
+    check_new([target], overwrite)
     clipped = _convert_file(source, target, clip_invalid)
     say(f"Wrote {target}{_clipped(clipped)}.")
 

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from rich.console import Console
-from rich.table import Table
 
 from hamflow import crf
 from hamflow._check import to_rgb
 from hamflow._runtime import get_isa, get_num_threads
-from hamflow.cli._console import say
-from hamflow.cli._options import OutputFolder
+from hamflow.cli._console import say, table_of
+from hamflow.cli._options import Number, OutputFolder
 from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.descriptors import pair_bits
 from hamflow.estimator import Estimator
@@ -29,13 +28,14 @@ from hamflow.visualize import add_key, error_map, flow_to_color, typical_length
 from hamflow.window import Window
 
 
-def demo(output: OutputFolder = Path("out"), seed: int = 0) -> None:
+def demo(output: OutputFolder = Path("out"), seed: Number = 0) -> None:
     """Render a scene with known motion, estimate its flow, and show how good the result is.
 
     Parameters
     ----------
     output
-        Folder for the two frames, the flow (.flo), and a picture of everything.
+        Folder for the two frames, the flow (.flo), and a picture of everything; existing files of
+        these names are replaced.
     seed
         Each number gives another scene.
     """
@@ -66,12 +66,12 @@ def demo(output: OutputFolder = Path("out"), seed: int = 0) -> None:
         f"The preset 'balanced' (learned descriptors, bidirectional, refined) in "
         f"{estimated - solved:.3f} s."
     )
-    table = Table("model", "pixels", "share", "mean error", "median error", "within 1.5 px")
+    table = table_of("model", "pixels", "share", "mean error", "median error", "within 1.5 px")
     for model, flow in (("local", local), ("joint", joint.flow), ("balanced", result.flow)):
         error = endpoint_error(flow, scene.flow)
         for name, mask in (("visible", ~scene.occluded), ("occluded", scene.occluded)):
             table.add_row(model, name, f"{mask.mean():.1%}", *_summary(error[mask]))
-    Console(soft_wrap=True, markup=False).print(table)
+    Console(markup=False).print(table)
 
     files = {
         "frame1.png": scene.image0,

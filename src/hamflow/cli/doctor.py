@@ -53,7 +53,7 @@ def doctor() -> None:
     table.add_row("model files", ", ".join(models) or "none")
     for extra, modules in EXTRAS.items():
         table.add_row(f"extra '{extra}'", _describe_extra(extra, modules))
-    Console(soft_wrap=True, markup=False).print(table)
+    Console(markup=False).print(table)
 
 
 def _describe_extra(extra: str, modules: tuple[str, ...]) -> str:

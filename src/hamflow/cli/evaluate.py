@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,10 @@ from rich.table import Table
 
 from hamflow._resume import LOG, WorkLog
 from hamflow._runtime import machine
-from hamflow.cli._console import progress_bar, say, says_how_to_continue
+from hamflow.cli._console import progress_bar, say, says_how_to_continue, table_of
 from hamflow.cli._data import DATASETS, DataOptions, data_label, open_pairs
 from hamflow.cli._methods import MethodName, Model, PresetOrMethod, chosen_method
-from hamflow.cli._options import check_targets, parse_window
+from hamflow.cli._options import Number, OptionalFile, check_targets, option, parse_window
 from hamflow.crf import CrfConfig
 from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
@@ -33,29 +34,54 @@ _ERRORS = (
     *("fl_all", "fl_noc", "outlier_1px", "outlier_3px", "outlier_5px", "angular_all"),
 )
 _OTHERS = ("ause", "occlusion_f1", "gap", "seconds", "peak_memory")
+_DATASET = option("DATASET", f"One of {DATASETS}. Scenes of synthetic are rendered on demand.")
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """What to measure instead of a preset, or how to change it.
+
+    Parameters
+    ----------
+    scale
+        Reduce the frames by this whole factor first. Errors stay in pixels of full resolution.
+    window
+        Displacements to search, in pixels of the reduced frames: D for the square from -D/2 to
+        D/2-1, or u0,du,v0,dv. By default 128 for wta and crf; presets choose their own.
+    crf_file
+        TOML file with other parameters for crf-f and crf-q than the paper's, under the names of
+        hamflow.crf.CrfConfig.
+    """
+
+    method: MethodName = None
+    model: Model = None
+    scale: Number = 1
+    window: Annotated[str | None, option("WINDOW")] = None
+    crf_file: OptionalFile = None
+
+
 _DATA = DataOptions()
-_DATASET = tyro.conf.arg(
-    metavar="DATASET", help=f"One of {DATASETS}. Scenes of synthetic are rendered on demand."
-)
+_METHOD = MethodOptions()
 
 
 def evaluate_command(
     dataset: Annotated[tyro.conf.Positional[DatasetName], _DATASET],
     root: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[ROOT]")] = None,
     *,
-    data: tyro.conf.OmitArgPrefixes[DataOptions] = _DATA,
     preset: PresetOrMethod = None,
-    method: MethodName = None,
-    model: Model = None,
-    scale: int = 1,
-    window: str | None = None,
-    crf_file: Path | None = None,
-    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    output: Annotated[Path | None, option("FOLDER", aliases=["-o"])] = None,
+    html: OptionalFile = None,
+    json: OptionalFile = None,
     overwrite: bool = False,
-    json: Path | None = None,
-    html: Path | None = None,
+    data: tyro.conf.OmitArgPrefixes[DataOptions] = _DATA,
+    method: tyro.conf.OmitArgPrefixes[MethodOptions] = _METHOD,
 ) -> None:
     """Measure the errors of a preset or another method on all pairs of a data set.
+
+    For example:
+
+        hamflow evaluate synthetic --count 20 --preset fast
+        hamflow evaluate sintel MPI-Sintel-complete --pass final --subset 0.1
 
     At the end the command prints a table and writes pairs.csv with a line for each pair: the
     endpoint error (EPE), over all pixels of all pairs together and as the mean over the pairs; for
@@ -72,32 +98,27 @@ def evaluate_command(
     root
         Folder of the data set, laid out as it is published. For synthetic: a folder of photographs;
         without it, the textures are generated.
-    data
-        Which pairs to use.
-    scale
-        Reduce the frames by this whole factor first. Errors stay in pixels of full resolution.
-    window
-        Displacements to search, in pixels of the reduced frames: D for the square -D/2..D/2-1, or
-        u0,du,v0,dv. By default 128 for wta and crf; presets choose their own.
-    crf_file
-        TOML file with other parameters for crf-f and crf-q than the paper's, under the names of
-        hamflow.crf.CrfConfig.
     output
         Folder of the evaluation, new or empty. (default: evaluations/DATASET-METHOD)
+    html
+        A report as one HTML page, with pictures of the best and the worst pairs; needs the extra
+        'report'. An existing file is replaced.
+    json
+        The settings, the summary and all pairs as JSON. An existing file is replaced.
     overwrite
         Start again: remove an earlier evaluation in that folder.
-    json
-        Where to write the settings, the summary and all pairs as JSON.
-    html
-        Where to write a report as one HTML page, with pictures of the best and the worst pairs;
-        needs the extra 'report'.
+    data
+        Which pairs to use.
+    method
+        What to measure instead of a preset, or how to change it.
     """
+    crf_file = method.crf_file
     chosen = Method(
         MethodConfig(
-            chosen_method(preset, method),
-            model=model,
-            window=None if window is None else parse_window(window),
-            scale=scale,
+            chosen_method(preset, method.method),
+            model=method.model,
+            window=None if method.window is None else parse_window(method.window),
+            scale=method.scale,
             crf=None if crf_file is None else CrfConfig.paper().updated(crf_file),
         )
     )
@@ -107,7 +128,7 @@ def evaluate_command(
     folder = folder if output is None else output
     check_targets(
         {"--json": json, "--html": html},
-        files=[preset, model, crf_file, folder / LOG, folder / TABLE],
+        files=[preset, method.model, crf_file, folder / LOG, folder / TABLE],
         root=root,
     )
     console = Console(markup=False)
@@ -141,9 +162,8 @@ def summary_table(found: Evaluation) -> Table:
     """Return the table that is printed at the end."""
     row = found.summary()
     count = f"{row['images']} pairs" + (f", {row['failed']} failed" if row["failed"] else "")
-    table = Table("", title=f"{found.label}: {count}", caption=found.occlusion_note())
-    for heading in ("all pixels together", "mean over pairs"):
-        table.add_column(heading, justify="right")
+    table = table_of("", "all pixels together", "mean over pairs", title=f"{found.label}: {count}")
+    table.caption = found.occlusion_note()
     for name in _ERRORS:
         values = (row.get(name), row.get(f"image_mean_{name}"))
         table.add_row(BY_NAME[name].label, *(BY_NAME[name].with_unit(v) for v in values))

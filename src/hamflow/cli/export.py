@@ -11,13 +11,13 @@ import tyro
 from numpy.typing import NDArray
 
 from hamflow.cli._console import say
-from hamflow.cli._options import OutputFile
+from hamflow.cli._options import OutputFile, Overwrite, check_new
 from hamflow.datasets import SyntheticConfig, SyntheticDataset, demo_scene
 from hamflow.descriptors.model import find_network
 from hamflow.descriptors.network import NetworkDescriptor
 from hamflow.descriptors.session import Runner
 from hamflow.descriptors.tiles import network_input
-from hamflow.descriptors.weights import PRECISION, Network, save_weights
+from hamflow.descriptors.weights import PRECISION, Network, Variant, save_weights
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
 
@@ -29,13 +29,23 @@ def export(
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")],
     output: OutputFile,
     *,
-    int8: bool = False,
+    variant: Variant = "float",
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a descriptor network as an ONNX file for other programs, or quantize it to 8 bits.
 
-    With --int8, a network that is not quantized yet is run on rendered scenes to find the range of
-    its values (this needs the extra 'quantize'). The command then prints how many descriptor bits
-    stay the same on another scene.
+    For example:
+
+        hamflow export default -o default.onnx
+        hamflow export default -o default8.onnx --variant int8
+
+    For int8, a network that is not quantized yet is run on rendered scenes to find the range of its
+    values (this needs the extra 'quantize'). The command then prints how many descriptor bits stay
+    the same on another scene.
+
+    A .safetensors file holds the floating-point weights and, for int8, also the scales of 8-bit
+    activations. Hamflow computes the variant that the file was written for, unless
+    hamflow.load_model is told otherwise.
 
     Parameters
     ----------
@@ -43,19 +53,19 @@ def export(
         A .safetensors file from 'hamflow train', or the name of a learned descriptor that comes
         with Hamflow.
     output
-        Where to write the network: an .onnx file, or a .safetensors file, which contains the
-        floating-point weights and, with --int8, also the scales of 8-bit activations.
-    int8
-        Use 8-bit arithmetic in the .onnx file, which is faster and changes about one bit in a
-        hundred. In a .safetensors file the scales are for such a file; Hamflow itself needs them
-        for the 8-bit arithmetic of a coarse network only.
+        Where to write the network (.onnx or .safetensors).
+    variant
+        float, or int8: 8-bit arithmetic, which is faster and changes about one bit in a hundred.
+        The names are those of hamflow.load_model.
     """
     if output.suffix.lower() not in (".onnx", ".safetensors"):
         raise FileError(f"{output}: must end in .onnx or .safetensors; choose another name.")
     check_writable(output)
     if os.path.realpath(model) == os.path.realpath(output):
         raise InputError(f"The model and the output are the same file, {output}; name two files.")
+    check_new([output], overwrite)
     network = find_network(model)
+    int8 = variant == "int8"
     if int8 and network.scales is None:
         from hamflow.descriptors.quantize import quantize  # noqa: PLC0415  (heavy)
 
@@ -63,10 +73,9 @@ def export(
     agreement = _agreement(network, output.suffix.lower()) if int8 else ""
     if output.suffix.lower() == ".onnx":
         with atomic_write(output) as file:
-            file.write(network.onnx("int8" if int8 else "float"))
+            file.write(network.onnx(variant))
     else:
-        notes = {key: value for key, value in network.notes.items() if key != PRECISION}
-        notes |= {PRECISION: "int8"} if int8 else {}
+        notes = {**network.notes, PRECISION: variant}
         scales = network.scales if int8 else None
         save_weights(output, network.architecture, network.weights, notes, scales)
     data = output.read_bytes()

@@ -8,19 +8,24 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from hamflow import __version__
 from hamflow.cli.app import COMMANDS, Command, run
 from hamflow.errors import HamflowError
 
 DESCRIPTION = (
     "Hamflow: dense, large-displacement optical flow with binary descriptors, on a plain CPU. "
     "Flow is (u, v) in pixels, u to the right, v down: pixel (x, y) of the first image is found "
-    "at (x + u, y + v) in the second."
+    "at (x + u, y + v) in the second. hamflow --version prints the version."
 )
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; errors become one sentence and a non-zero exit code."""
-    return run_main(COMMANDS, args, "hamflow", DESCRIPTION)
+    words = sys.argv[1:] if args is None else list(args)
+    if words == ["--version"]:
+        print(f"hamflow {__version__}")
+        return 0
+    return run_main(COMMANDS, words, "hamflow", DESCRIPTION)
 
 
 def run_main(

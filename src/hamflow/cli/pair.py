@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +11,17 @@ from rich.console import Console
 
 from hamflow import crf
 from hamflow.cli._console import progress_bar, say
-from hamflow.cli._methods import Model, Preset, Scale, Window
-from hamflow.cli._options import FLOW_FORMATS, check_distinct, parse_auto_window
+from hamflow.cli._methods import Preset, SearchOptions
+from hamflow.cli._options import (
+    FLOW_FORMATS,
+    OptionalFile,
+    Overwrite,
+    check_distinct,
+    check_new,
+)
 from hamflow.cli._outputs import OUTPUTS, check_directions
 from hamflow.config import preset_config
 from hamflow.crf.plot import check_plot
-from hamflow.estimator import Estimator
 from hamflow.evaluation.records import write_json
 from hamflow.io import check_flow_path
 from hamflow.io._atomic import check_writable
@@ -27,23 +33,52 @@ _FLOW_OUTPUT = tyro.conf.arg(
 )
 
 
+@dataclass(frozen=True)
+class ResultOptions:
+    """What else to write of the result.
+
+    Parameters
+    ----------
+    occlusion
+        A mask (.png), white where a pixel is occluded in the second image.
+    confidence
+        A picture of the confidence (.png), from black (0) to white (1).
+    backward
+        The flow from the second image to the first, in any flow format.
+    json
+        Window, energy, bound, gap, and the seconds of each stage (.json).
+    plot
+        A plot of the energy of the joint model and its bound over time (.png, .svg or .pdf); needs
+        the extra 'plot'.
+    """
+
+    occlusion: OptionalFile = None
+    confidence: OptionalFile = None
+    backward: OptionalFile = None
+    json: OptionalFile = None
+    plot: OptionalFile = None
+
+
+_NOTHING_ELSE = ResultOptions()
+_USUAL_SEARCH = SearchOptions()
+
+
 def pair(
-    image0: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IMAGE0")],
     image1: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IMAGE1")],
+    image2: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IMAGE2")],
     output: Annotated[Path, _FLOW_OUTPUT],
     *,
-    viz: Path | None = None,
-    occlusion: Path | None = None,
-    confidence: Path | None = None,
-    backward: Path | None = None,
-    json: Path | None = None,
-    plot: Path | None = None,
+    viz: OptionalFile = None,
     preset: Preset = "balanced",
-    window: Window = "auto",
-    scale: Scale = None,
-    model: Model = None,
+    overwrite: Overwrite = False,
+    result: tyro.conf.OmitArgPrefixes[ResultOptions] = _NOTHING_ELSE,
+    search: tyro.conf.OmitArgPrefixes[SearchOptions] = _USUAL_SEARCH,
 ) -> None:
     """Compute the flow from one image to another.
+
+    For example:
+
+        hamflow pair frame1.png frame2.png -o flow.flo --viz flow.png
 
     Pixels are compared by 64-bit descriptors, and a joint model (a CRF) finds the flow that fits
     all of them. Both directions are matched; where they disagree, the flow is completed from its
@@ -52,58 +87,52 @@ def pair(
 
     Parameters
     ----------
-    image0
-        The first image: the flow has a vector for each of its pixels.
     image1
+        The first image: the flow has a vector for each of its pixels.
+    image2
         The second image, of the same size.
     viz
-        Where to write a picture of the flow in the Middlebury colors (.png). Full color is the 95th
-        percentile of the lengths.
-    occlusion
-        Where to write a mask (.png), white where a pixel is occluded in the second image.
-    confidence
-        Where to write the confidence as a picture (.png), from black (0) to white (1).
-    backward
-        Where to write the flow from the second image to the first, in any flow format.
-    json
-        Where to write the window, energy, bound, gap and seconds of each stage (.json).
-    plot
-        Where to draw the energy of the joint model and its bound over time (.png, .svg or .pdf);
-        needs the extra 'plot'.
+        A picture of the flow in the Middlebury colors (.png). Full color is the 95th percentile of
+        the lengths.
+    result
+        What else to write of the result.
+    search
+        How to search for matches; the preset has good values.
     """
     config = preset_config(preset)
     named = {
         "--output": output,
         "--viz": viz,
-        "--occlusion": occlusion,
-        "--confidence": confidence,
-        "--backward": backward,
+        "--occlusion": result.occlusion,
+        "--confidence": result.confidence,
+        "--backward": result.backward,
     }
     outputs = {option: path for option, path in named.items() if path is not None}
     check_directions(outputs, config, preset)
     for option, path in outputs.items():
         (check_flow_path if OUTPUTS[option].flow else check_image_path)(path)
-    if json is not None:
-        check_writable(json)
-    if plot is not None:
-        check_plot(plot)
-    inputs: dict[str, Path | None] = {"image0": image0, "image1": image1}
-    check_distinct(inputs, {**outputs, "--json": json, "--plot": plot})
-    estimator = Estimator(config, window=parse_auto_window(window), scale=scale, model=model)
+    if result.json is not None:
+        check_writable(result.json)
+    if result.plot is not None:
+        check_plot(result.plot)
+    written = {**outputs, "--json": result.json, "--plot": result.plot}
+    check_distinct({"IMAGE1": image1, "IMAGE2": image2}, written)
+    check_new(written.values(), overwrite)
+    estimator = search.estimator(config)
 
-    frames = estimator.frame(image0, "image0"), estimator.frame(image1, "image1")
+    frames = estimator.frame(image1, "IMAGE1"), estimator.frame(image2, "IMAGE2")
     with progress_bar(Console(stderr=True), counted=False) as show:
-        result, _ = estimator.between(*frames, progress=lambda stage, share: show(stage, share, 1))
-    longest = typical_length(result.flow)
+        found, _ = estimator.between(*frames, progress=lambda stage, share: show(stage, share, 1))
+    longest = typical_length(found.flow)
     for option, path in outputs.items():
-        OUTPUTS[option].write(path, result, longest)
-    if json is not None:
-        write_json(json, result.summary())
-    if plot is not None:
-        crf.plot_convergence(result.history, plot)
-    height, width = result.flow.shape[:2]
-    gap = "" if result.gap is None else f", duality gap {result.gap:.2%}"
+        OUTPUTS[option].write(path, found, longest)
+    if result.json is not None:
+        write_json(result.json, found.summary())
+    if result.plot is not None:
+        crf.plot_convergence(found.history, result.plot)
+    height, width = found.flow.shape[:2]
+    gap = "" if found.gap is None else f", duality gap {found.gap:.2%}"
     say(
-        f"{width}×{height} pixels, window of {result.window.du}×{result.window.dv} pixels, matched "
-        f"at scale 1/{result.scale}, {sum(result.timings.values()):.2f} s{gap}: {output}"
+        f"{width}×{height} pixels, window of {found.window.du}×{found.window.dv} pixels, matched "
+        f"at scale 1/{found.scale}, {sum(found.timings.values()):.2f} s{gap}: {output}"
     )

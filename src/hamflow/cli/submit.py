@@ -10,16 +10,14 @@ from rich.console import Console
 
 from hamflow.cli._console import count, progress_bar, say, says_how_to_continue
 from hamflow.cli._methods import MethodName, Model, PresetOrMethod, chosen_method
-from hamflow.cli._options import OutputFolder
+from hamflow.cli._options import Number, OutputFolder, option
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation._benchmarks import BENCHMARKS
 from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.submission import Submission, verify_submission
 from hamflow.evaluation.submission import submit as compute
 
-_BENCHMARK = tyro.conf.arg(
-    metavar="BENCHMARK", help=f"One of {', '.join(BENCHMARKS)}; kitti means kitti2015."
-)
+_BENCHMARK = option("BENCHMARK", f"One of {', '.join(BENCHMARKS)}; kitti means kitti2015.")
 
 
 def submit(
@@ -27,15 +25,19 @@ def submit(
     root: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="ROOT")],
     output: OutputFolder,
     *,
-    passes: tuple[Literal["clean", "final"], ...] = (),
     preset: PresetOrMethod = None,
     method: MethodName = None,
     model: Model = None,
-    scale: int = 1,
-    overwrite: bool = False,
+    scale: Number = 1,
+    passes: Annotated[tuple[Literal["clean", "final"], ...], option("PASS ...")] = (),
     verify: bool = False,
+    overwrite: bool = False,
 ) -> None:
     """Compute the flow of all test pairs of a benchmark, ready for the upload to its server.
+
+    For example:
+
+        hamflow submit kitti2015 KITTI/2015 -o submission
 
     For Sintel, the folder gets clean/SCENE/frame_0001.flo and so on, and the same in final/; the
     bundler that comes with MPI-Sintel packs them. For KITTI, it gets flow/000000_10.png and so on

@@ -4,37 +4,69 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import tyro
 from rich.console import Console
 
 from hamflow.cli._console import continuing, count, progress_bar, say
-from hamflow.cli._options import OutputFolder
+from hamflow.cli._options import Number, OptionalFolder, OutputFolder, Pixels, Share, option
 from hamflow.datasets.synthetic import SyntheticConfig, write_sintel
 from hamflow.errors import InputError
+
+
+@dataclass(frozen=True)
+class SceneOptions:
+    """What the scenes are like.
+
+    Parameters
+    ----------
+    max_displacement
+        Length of the longest vectors in pixels. Most are much shorter.
+    articulated_share
+        Share of the layers that are chains of limbs, from 0 to 1.
+    perspective_share
+        Share of the scenes that are in space, from 0 to 1.
+    curved_share
+        Share of the things in space that are curved (tubes, balls, hills, cloth), from 0 to 1.
+    specular
+        Share of the scenes with bright spots that stay with the light, from 0 to 1.
+    max_blur
+        Length of the longest motion blur, as a share of the shorter side, from 0 to 0.5.
+    clean
+        Write only the frames without effects, not training/final.
+    """
+
+    max_displacement: Annotated[float, option("PIXELS")] = 250.0
+    articulated_share: Share = 0.0
+    perspective_share: Share = 0.0
+    curved_share: Share = 0.0
+    specular: Share = 0.0
+    max_blur: Share = 0.1
+    clean: Annotated[bool, option("")] = False
+
+
+_USUAL_SCENES = SceneOptions()
 
 
 def synth(
     *,
     output: OutputFolder,
-    number: Annotated[int, tyro.conf.arg(aliases=["-n"])],
-    textures: Path | None = None,
-    width: int = 1024,
-    height: int = 436,
-    max_displacement: float = 250.0,
-    articulated_share: float = 0.0,
-    perspective_share: float = 0.0,
-    curved_share: float = 0.0,
-    max_blur: float = 0.1,
-    specular: float = 0.0,
-    seed: int = 0,
-    workers: int | None = None,
-    clean: bool = False,
+    number: Annotated[int, option("N", aliases=["-n"])],
+    textures: OptionalFolder = None,
+    width: Pixels = 1024,
+    height: Pixels = 436,
+    seed: Number = 0,
+    workers: Annotated[int | None, option("N")] = None,
     overwrite: bool = False,
+    scene: tyro.conf.OmitArgPrefixes[SceneOptions] = _USUAL_SCENES,
 ) -> None:
     """Render scenes with known flow and occlusions, to train on or to test with.
+
+    For example:
+
+        hamflow synth -o scenes -n 100 --textures photographs/
 
     Each scene consists of layers cut from photographs that move, turn and bend, or (see
     --perspective-share) of ground, walls, boxes and other things before a moving camera. The
@@ -56,44 +88,22 @@ def synth(
         Folder of photographs (.jpg or .png, also in folders inside). By default the textures are
         generated.
     width
-        Width of the frames in pixels.
+        Width of the frames.
     height
-        Height of the frames in pixels.
-    max_displacement
-        Length of the longest vectors in pixels. Most are much shorter.
-    articulated_share
-        Share of the layers that are chains of limbs, from 0 to 1.
-    perspective_share
-        Share of the scenes that are in space, from 0 to 1.
-    curved_share
-        Share of the things in space that are curved (tubes, balls, hills, cloth), from 0 to 1.
-    max_blur
-        Length of the longest motion blur, as a share of the shorter side, from 0 to 0.5.
-    specular
-        Share of the scenes with bright spots that stay with the light, from 0 to 1.
+        Height of the frames.
     seed
         Each number gives other scenes.
     workers
         How many processes to use. By default one per processor.
-    clean
-        Write only the frames without effects, not training/final.
     overwrite
         Start again: remove the scenes that an earlier run wrote to that folder.
+    scene
+        What the scenes are like.
     """
     if workers is None:
         workers = _processors()
     try:
-        config = SyntheticConfig(
-            height=height,
-            width=width,
-            max_displacement=max_displacement,
-            articulated_share=articulated_share,
-            perspective_share=perspective_share,
-            curved_share=curved_share,
-            max_blur=max_blur,
-            specular=specular,
-            clean=clean,
-        )
+        config = SyntheticConfig(height=height, width=width, **asdict(scene))
     except InputError as error:
         raise InputError(f"--{str(error).replace('_', '-', 1)}") from None
     if number < 1:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
-from rich.table import Table
 
 from hamflow._resume import LOG, read_log
 from hamflow._types import CountProgress
-from hamflow.cli._console import continuing, progress_bar
-from hamflow.cli._options import OutputFolder
+from hamflow.cli._console import continuing, progress_bar, table_of
+from hamflow.cli._options import OptionalFile, OutputFolder, option
 from hamflow.datasets.registry import DATASETS, DatasetName
 from hamflow.errors import InputError
 from hamflow.learning.config import WORK, TrainConfig, config_of, read_config
@@ -25,6 +24,11 @@ if TYPE_CHECKING:
     from hamflow.learning.loop import Step
 
 _ABOUT = """Train descriptors on rendered scenes or on pairs with known flow.
+
+    For example:
+
+        hamflow train -o run --data.root photographs/
+        hamflow train -o run --data sintel MPI-Sintel-complete --subset 0.2
 
     By default this trains the paper's network with 7 layers as FQ, on scenes that are rendered
     during the training. Name a folder of photographs with --data.root to render scenes from them.
@@ -69,10 +73,10 @@ def train_command(args: Sequence[str]) -> Callable[..., None]:
     def train(
         output: OutputFolder,
         *,
-        config: Path | None = None,
-        overwrite: bool = False,
+        config: OptionalFile = None,
         data_set: Annotated[tuple[DatasetName, Path] | None, _DATA] = None,
-        subset: float | None = None,
+        subset: Annotated[float | None, option("SHARE")] = None,
+        overwrite: bool = False,
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = default,
     ) -> None:
         run_training(_chosen(settings, data_set, subset), output, overwrite=overwrite)
@@ -115,7 +119,7 @@ class _Shown:
     def __init__(self, console: Console, show: CountProgress, steps: int) -> None:
         self._console, self._show, self._steps = console, show, steps
         self._losses: list[float] = []
-        self.table = Table(
+        self.table = table_of(
             "step",
             "loss",
             "EPE QQ",

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.cli._console import say
-from hamflow.cli._options import FlowFile, OutputFile, check_distinct
+from hamflow.cli._options import (
+    FlowFile,
+    OptionalFile,
+    OutputFile,
+    Overwrite,
+    check_distinct,
+    check_new,
+    option,
+)
 from hamflow.errors import InputError
 from hamflow.flow import endpoint_error
 from hamflow.io import read_flow, read_image, write_image
@@ -33,11 +40,12 @@ def viz(
     output: OutputFile,
     *,
     style: _Style = "color",
-    image: Path | None = None,
-    truth: Path | None = None,
-    max_flow: float | None = None,
-    step: int | None = None,
+    image: OptionalFile = None,
+    truth: OptionalFile = None,
+    max_flow: Annotated[float | None, option("PIXELS")] = None,
+    step: Annotated[int | None, option("PIXELS")] = None,
     key: bool = True,
+    overwrite: Overwrite = False,
 ) -> None:
     """Draw a flow: in colors, over the image, as arrows, or its errors against the true flow.
 
@@ -77,10 +85,10 @@ def viz(
         "--max-flow": max_flow is not None,
         "--no-key": not key,
     }
-    for option, styles in _STYLES.items():
-        if given[option] and style not in styles:
+    for name, styles in _STYLES.items():
+        if given[name] and style not in styles:
             raise InputError(
-                f"{option} is for --style {' and '.join(styles)}; leave it out for --style {style}."
+                f"{name} is for --style {' and '.join(styles)}; leave it out for --style {style}."
             )
     if style == "error" and truth is None:
         raise InputError("--style error needs the true flow; name its file with --truth.")
@@ -88,6 +96,7 @@ def viz(
         raise InputError(f"--style {style} needs the first image; name its file with --image.")
     check_image_path(output)
     check_distinct({"FLOW": flow, "--truth": truth, "--image": image}, {"--output": output})
+    check_new([output], overwrite)
 
     vectors = read_flow(flow)
     if style == "error":

@@ -9,7 +9,15 @@ import tyro
 
 from hamflow._check import to_bytes
 from hamflow.cli._console import say
-from hamflow.cli._options import FlowFile, OutputFile, check_distinct
+from hamflow.cli._options import (
+    FlowFile,
+    OptionalFile,
+    OutputFile,
+    Overwrite,
+    check_distinct,
+    check_new,
+    option,
+)
 from hamflow.errors import FileError, InputError
 from hamflow.flow import warp
 from hamflow.io import read_flow, read_image, write_image
@@ -20,14 +28,19 @@ _LOSSLESS = (".png", ".bmp", ".tif", ".tiff")
 
 
 def warp_image(
-    image1: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IMAGE1")],
+    image2: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IMAGE2")],
     flow: FlowFile,
     output: OutputFile,
     *,
-    fill: int = 0,
-    mask: Path | None = None,
+    fill: Annotated[int, option("LEVEL")] = 0,
+    mask: OptionalFile = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Warp the second image to the first with the flow from the first to the second.
+
+    For example:
+
+        hamflow warp frame2.png flow.flo -o warped.png
 
     Each pixel gets the color at the place in the second image that the flow points to, interpolated
     between pixels. Where the flow is right and nothing is occluded, the result looks like the first
@@ -35,7 +48,7 @@ def warp_image(
 
     Parameters
     ----------
-    image1
+    image2
         The second image, of the same size as the flow.
     output
         Where to write the result (.png, .jpg, ...), with 8 bits per channel.
@@ -43,7 +56,7 @@ def warp_image(
         The gray level, from 0 (black) to 255 (white), where the flow is unknown or leaves the
         image.
     mask
-        Where to write a mask (.png), black at the filled pixels and white elsewhere.
+        A mask (.png), black at the filled pixels and white elsewhere.
     """
     if not 0 <= fill <= 255:
         raise InputError(f"--fill must be in 0..255, but is {fill}.")
@@ -55,17 +68,18 @@ def warp_image(
                 f"{mask}: this format does not store a mask exactly; use one of: "
                 f"{', '.join(_LOSSLESS)}."
             )
-    check_distinct({"IMAGE1": image1, "FLOW": flow}, {"--output": output, "--mask": mask})
+    check_distinct({"IMAGE2": image2, "FLOW": flow}, {"--output": output, "--mask": mask})
+    check_new([output, mask], overwrite)
 
-    pixels, vectors = to_bytes(read_image(image1)), read_flow(flow)
+    pixels, vectors = to_bytes(read_image(image2)), read_flow(flow)
     if pixels.shape[:2] != vectors.shape[:2]:
         sizes = ["×".join(str(n) for n in array.shape[1::-1]) for array in (pixels, vectors)]
         raise InputError(
-            f"{image1} and {flow} must have the same size, but have {sizes[0]} and {sizes[1]} "
+            f"{image2} and {flow} must have the same size, but have {sizes[0]} and {sizes[1]} "
             "pixels; give the flow of this image."
         )
     warped, inside = warp(pixels, vectors, fill=fill, return_mask=True)
     write_image(output, warped)
     if mask is not None:
         write_image(mask, inside)
-    say(f"Wrote {output}: {inside.mean():.1%} of the pixels come from {image1}.")
+    say(f"Wrote {output}: {inside.mean():.1%} of the pixels come from {image2}.")

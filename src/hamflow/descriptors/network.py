@@ -38,7 +38,8 @@ class NetworkDescriptor:
         kind = variant or network.usual_variant
         if kind not in network.variants:
             raise InputError(
-                f"The model {name!r} has no variant {kind!r}; make it with 'hamflow export --int8'."
+                f"The model {name!r} has no variant {kind!r}; make it with 'hamflow export "
+                f"--variant {kind}'."
             )
         self.name = name
         self.architecture: Architecture = network.architecture

@@ -26,7 +26,13 @@ WORK = "training run"
 """The name of the work in the log of a run."""
 
 _SEEDS = 2**31  # scenes for validation have larger seeds
+_OFF = "(on by default; this turns it off)"
 _LARGEST = 1e9  # for numbers that must only be finite
+
+
+def _in_a_file(metavar: str) -> Any:
+    """Return how the help page shows a path; None on the command line takes back a file's."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class AugmentConfig:
         Standard deviation of the strongest noise, for values from 0 to 1.
     """
 
-    mirror: bool = True
+    mirror: Annotated[bool, tyro.conf.arg(help_behavior_hint=_OFF)] = True
     rescale: float = 1.0
     photometric: float = 0.5
     strength: float = 0.12
@@ -78,25 +84,25 @@ class DataConfig:
         synthetic renders scenes during training. All others are pairs on the disk: folder (your
         own), or the training split of a public data set; see `hamflow.datasets.open_dataset`.
     root : Path or None
-        Synthetic: a folder of photographs, or none for procedural textures. Folder: a tree of
-        <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png. Otherwise: the folder
-        of the data set, laid out as it is published.
+        For synthetic: a folder of photographs; without it, the textures are generated. For folder:
+        a tree of GROUP/PAIR/ with frame1.png, frame2.png and flow.flo or flow.png. Otherwise: the
+        folder of the data set, laid out as it is published.
     subset : float
         Share of the pairs on the disk to train on, evenly sampled; the paper uses 0.2.
     reduce : int
         Downsample pairs on the disk by this whole factor before anything else.
     crop : (int, int) or None
-        Height and width of the random crop of a pair on the disk; None ("none" in a file) for
+        Height and width of the random crop of a pair on the disk; None ("none" in a file) uses
         whole images.
     synthetic : SyntheticConfig
         How synthetic scenes are made.
     """
 
     dataset: DatasetName = "synthetic"
-    root: Path | None = None
+    root: Annotated[Path | None, _in_a_file("FOLDER")] = None
     subset: float = 1.0
     reduce: int = 1
-    crop: tuple[int, int] | None = (256, 256)
+    crop: Annotated[tuple[int, int] | None, tyro.conf.arg(metavar="HEIGHT WIDTH")] = (256, 256)
     synthetic: SyntheticConfig = field(default_factory=SyntheticConfig)
 
     def __post_init__(self) -> None:
@@ -188,7 +194,7 @@ class TrainConfig:
     final_rate: float = 0.02
     clip: float = 1.0
     seed: int = 0
-    start: Path | None = None
+    start: Annotated[Path | None, _in_a_file("FILE")] = None
     data: DataConfig = field(default_factory=DataConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     # On the command line an optional group would be a command of its own.

@@ -28,17 +28,23 @@ class SyntheticConfig:
 
     Parameters
     ----------
-    height, width : int
-        Size of the frames in pixels, 32 to 4096 each.
+    height : int
+        Height of the frames in pixels, 32 to 4096.
+    width : int
+        Width of the frames in pixels, 32 to 4096.
     max_displacement : float
         No pixel moves farther than this, in pixels. Displacements are drawn log-uniformly, so most
         motions are small and a few reach this limit.
     min_displacement : float
         The lower end of that log-uniform distribution.
-    min_layers, max_layers : int
-        How many layers there are in front of the background.
-    small_share, camera_share : float
-        Probabilities that nothing moves more than a few pixels, and that the camera moves far.
+    min_layers : int
+        How many layers there are at least in front of the background.
+    max_layers : int
+        How many layers there are at most in front of the background.
+    small_share : float
+        Probability that nothing moves more than a few pixels.
+    camera_share : float
+        Probability that the camera moves far.
     still_share : float
         Probability that a layer has no motion of its own, and that the camera stands still.
     affine_share : float
@@ -70,27 +76,42 @@ class SyntheticConfig:
     clean : bool
         Turn off all effects below. Then the second frame, warped by the flow, is the first one
         in all visible pixels.
-    illumination, illumination_strength : float
-        Probability and strength of a change of gain, gamma, color cast and light from the side.
-    shadow, shadow_strength : float
-        The same for soft shadows that move over the scene.
-    specular, specular_strength : float
-        The same for reflections of lamps: bright spots that do not move with the surface.
-    fog, fog_strength : float
-        The same for fog: the contrast falls with the distance.
-    motion_blur, shutter : float
-        Probability of motion blur, and the share of the time between the frames in which the
-        shutter is open at most.
+    illumination : float
+        Probability of a change of gain, gamma, color cast and light from the side.
+    illumination_strength : float
+        Strength of this change.
+    shadow : float
+        Probability of soft shadows that move over the scene.
+    shadow_strength : float
+        Strength of these shadows.
+    specular : float
+        Probability of reflections of lamps: bright spots that do not move with the surface.
+    specular_strength : float
+        Strength of these reflections.
+    fog : float
+        Probability of fog: the contrast falls with the distance.
+    fog_strength : float
+        Strength of the fog.
+    motion_blur : float
+        Probability of motion blur.
+    shutter : float
+        Share of the time between the frames in which the shutter is open at most.
     max_blur : float
         How long motion blur is at most, as a share of the shorter side of the frame, to 0.5: 0.1
         is 26 pixels in frames of 256×256, and 0.25 is 64. Long blur also needs fast motion and a
         shutter that is open for long.
-    defocus, defocus_strength : float
-        The same for blurred layers or frames; the strength is a standard deviation in pixels.
-    noise, noise_strength : float
-        The same for shot and read noise; the strength is a standard deviation in gray levels.
-    vignette, vignette_strength : float
-        The same for darker corners.
+    defocus : float
+        Probability of layers or frames that are out of focus.
+    defocus_strength : float
+        Standard deviation of their blur in pixels.
+    noise : float
+        Probability of shot and read noise.
+    noise_strength : float
+        Standard deviation of the noise in gray levels.
+    vignette : float
+        Probability of darker corners.
+    vignette_strength : float
+        Strength of this darkening.
     jpeg : float
         Probability of JPEG compression.
     """
