@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hamflow._types import Flow, ImageLike, StageProgress
+from hamflow._types import Field, Flow, ImageLike, Mask, StageProgress
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.descriptors import Descriptor, load_model
 from hamflow.descriptors.architecture import CELL
 from hamflow.errors import InputError
 from hamflow.pipeline.clock import Clock
+from hamflow.pipeline.cut import is_cut
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.scales import SearchPlan
@@ -165,28 +166,36 @@ class Estimator:
                 completed = [self.config.completion(direction) for direction in known]
             matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         assert matches is not None
+        matches = replace(matches, cut=is_cut(frames, matches))
 
-        # Refinement, from the matching scale to the full size.
         flows: list[Flow] = []
-        for k, direction in enumerate(matches.directions):
-            with clock.stage("refinement", 0.6 + 0.15 * k):
-                pair = frames if k == 0 else (frame1, frame0)
-                flows.append(
-                    self.config.refinement(
-                        pair,
-                        direction.completed,
-                        direction.trusted,
-                        matches.scale,
-                        flows[0] if k else None,
+        hidden: Mask | None = None
+        certain: Field | None = None
+        if matches.cut:
+            # Nothing of one frame is in the other: no motion, and nothing to be seen.
+            flows = [np.zeros((*frame0.shape, 2), np.float32) for _ in frames]
+            hidden = np.ones(frame0.shape, np.bool_)
+            certain = np.zeros(frame0.shape, np.float32)
+        else:
+            # Refinement, from the matching scale to the full size.
+            for k, direction in enumerate(matches.directions):
+                with clock.stage("refinement", 0.6 + 0.15 * k):
+                    pair = frames if k == 0 else (frame1, frame0)
+                    flows.append(
+                        self.config.refinement(
+                            pair,
+                            direction.completed,
+                            direction.trusted,
+                            matches.scale,
+                            flows[0] if k else None,
+                        )
                     )
-                )
 
-        # Assessment: what is occluded, and how far each pixel can be trusted.
-        hidden = certain = None
-        if len(flows) == 2:
-            with clock.stage("assessment", 0.95):
-                distance = matches.directions[0].distance
-                hidden, certain = assess(frames, flows, distance, matches.scale)
+            # Assessment: what is occluded, and how far each pixel can be trusted.
+            if len(flows) == 2:
+                with clock.stage("assessment", 0.95):
+                    distance = matches.directions[0].distance
+                    hidden, certain = assess(frames, flows, distance, matches.scale)
 
         certificate = matches.directions[0].certificate
         result = FlowResult(
@@ -201,6 +210,7 @@ class Estimator:
             window=certificate.window.enlarged(matches.scale),
             scale=matches.scale,
             timings=clock.seconds,
+            cut=matches.cut,
         )
         return result, matches
 

@@ -104,6 +104,7 @@ class FlowResult:
             "width": width,
             "height": height,
             "scale": self.scale,
+            "cut": self.cut,
             "window": list(self.window.as_tuple()),
             "energy": self.energy,
             "bound": self.bound,
@@ -125,6 +126,7 @@ class FlowResult:
     def __repr__(self) -> str:
         height, width = self.flow.shape[:2]
         gap = "" if self.gap is None else f", gap {self.gap:.2%}"
+        gap = ", cut" if self.cut else gap
         return f"<FlowResult {width}×{height}{gap}, {sum(self.timings.values()):.2f} s>"
 
 

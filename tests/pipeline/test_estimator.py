@@ -277,8 +277,10 @@ def test_only_trusted_matches_are_refined_by_the_data(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(variational, "refine", spy)
     estimator = Estimator(SMALL, scale=4)
-    # Unrelated images: what both directions agree on is an accident.
-    first, second = (estimator.frame(texture(80, 110, seed)) for seed in (0, 1))
+    # In the unrelated half, what both directions agree on is an accident.
+    images = [image.copy() for image in shifted(8, -4, 80, 110)]
+    images[1][:, 50:] = texture(80, 60, 1)
+    first, second = (estimator.frame(image) for image in images)
     _, matched = estimator.between(first, second)
     # Forward at half the size and the full one; backward from the forward flow, at full size.
     assert [weight.shape for weight in weights] == [(40, 55), (80, 110), (80, 110)]

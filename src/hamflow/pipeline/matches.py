@@ -17,6 +17,8 @@ from hamflow.window import Window
 # the one beyond which a larger one says no more.
 _CLEAR = 2.0
 _FAR = 60.0
+# A match that is at least so decided, from 0 to 1, counts as a clear one.
+_HALF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +129,21 @@ class Matches:
         By what factor the images were reduced.
     full_share : float
         Largest share of trusted pixels since the whole window was last searched, in a video.
+    cut : bool
+        Whether the frames have nothing to do with each other, so that the next pair starts from
+        nothing.
     trusted_share : float
         Share of trusted pixels, mean over the directions.
+    clear_share : float
+        Share of trusted pixels whose match is clearly better than others.
     """
 
     directions: tuple[DirectedMatches, ...]
     scale: int
     full_share: float = 0.0
+    cut: bool = False
     trusted_share: float = field(init=False)
+    clear_share: float = field(init=False)
 
     @classmethod
     def of(
@@ -154,5 +163,7 @@ class Matches:
 
     def __post_init__(self) -> None:
         share = float(np.mean([d.trusted.mean() for d in self.directions]))
+        clear = float(np.mean([(d.trusted & (d.decided > _HALF)).mean() for d in self.directions]))
         object.__setattr__(self, "trusted_share", share)
+        object.__setattr__(self, "clear_share", clear)
         object.__setattr__(self, "full_share", max(self.full_share, share))

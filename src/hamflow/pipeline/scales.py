@@ -157,10 +157,11 @@ class SearchPlan:
         return 2 if self._config.bidirectional else 1
 
     def _usable(self, previous: Matches) -> bool:
-        """Whether the pair before was of the same size, and matched in both directions."""
+        """Whether the pair before was of the same size, related, and matched in both directions."""
         scale = self._scales[-1]
         return (
-            previous.scale == scale
+            not previous.cut
+            and previous.scale == scale
             and previous.directions[0].flow.shape[:2] == reduced_shape(self._shape, scale)
             # With one direction, nothing tells when its window is left.
             and self._config.bidirectional
