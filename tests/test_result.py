@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from PIL import Image
 import hamflow
 from _problems import same_bytes
 from _route import STAGES, estimate, shifted, usual
-from hamflow import Window
+from hamflow import FlowResult, Window
+from hamflow.io._record import write_record
 from hamflow.visualize import STYLES, add_key, render
 
 Array = NDArray[Any]
@@ -77,6 +79,37 @@ def test_save(tmp_path: Path, suffix: str) -> None:
     for name in ("flow.txt", "flow.png"):
         with pytest.raises(hamflow.FileError, match=r"suffix|\.kitti\.png"):
             usual().save(tmp_path / name)
+
+
+def test_everything_is_saved(tmp_path: Path) -> None:
+    """Every field, whatever others are added to the class."""
+    path = tmp_path / "result.npz"
+    paper = estimate(*shifted(5, -3), preset="paper", model="pairs", window=8)
+    for result in (usual(), paper, replace(usual(), energy=None, bound=None, gap=None, cut=True)):
+        result.save(path)
+        back = FlowResult.load(path)
+        for field in fields(FlowResult):
+            old, new = getattr(result, field.name), getattr(back, field.name)
+            if isinstance(old, np.ndarray):
+                assert same_bytes(new, old), field.name
+            else:
+                assert (type(new), new) == (type(old), old), field.name
+        assert back.summary() == result.summary()
+    assert usual().history != ()
+
+
+def test_load_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "result.npz"
+    hamflow.write_flow(path, usual().flow)
+    with pytest.raises(hamflow.FileError, match=r"is no saved FlowResult, .*hamflow\.read_flow"):
+        FlowResult.load(path)
+    for name in ("backward", "occlusion", "confidence"):
+        cut = replace(usual(), **{name: getattr(usual(), name)[1:]})
+        with pytest.raises(hamflow.InputError, match=f"{name} must have the shape"):
+            cut.save(path)
+        write_record(path, cut)
+        with pytest.raises(hamflow.FileError, match=f"is damaged: {name} must have the shape"):
+            FlowResult.load(path)
 
 
 def test_pictures() -> None:

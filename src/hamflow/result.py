@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow._check import as_flow
 from hamflow._types import ImageLike
 from hamflow.crf.solver import CrfStep
+from hamflow.errors import FileError, InputError
 from hamflow.flow import warp
-from hamflow.io import read_image, write_flow
+from hamflow.io import read_image, split_flow_name, write_flow
+from hamflow.io._record import read_record, write_record
 from hamflow.visualize import Style, render
 from hamflow.window import Window
 
@@ -93,8 +96,41 @@ class FlowResult:
         return render(None if image0 is None else _pixels(image0), self, style, max_flow, key=key)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the flow, in the format of the suffix; see `hamflow.write_flow`."""
-        write_flow(path, self.flow)
+        """Write everything to a ``.npz`` file, or the flow alone to a file of another suffix.
+
+        `load` reads the ``.npz`` file again, and `hamflow.read_flow` its flow. For the other
+        suffixes see `hamflow.write_flow`.
+        """
+        if split_flow_name(path)[1] == ".npz":
+            self._check()
+            write_record(path, self)
+        else:
+            write_flow(path, self.flow)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FlowResult:
+        """Read a ``.npz`` file that `save` has written.
+
+        Raises
+        ------
+        FileError
+            If the file is missing or damaged, or holds something else. Nothing is unpickled.
+        """
+        result = read_record(path, cls)
+        try:
+            result._check()
+        except InputError as error:
+            raise FileError(f"{os.fspath(path)}: is damaged: {error}") from error
+        return result
+
+    def _check(self) -> None:
+        """Raise an InputError if the arrays do not fit each other."""
+        shape = as_flow(self.flow).shape
+        for name in ("backward", "occlusion", "confidence"):
+            array = getattr(self, name)
+            wanted = shape if name == "backward" else shape[:2]
+            if array is not None and array.shape != wanted:
+                raise InputError(f"{name} must have the shape {wanted}, but has {array.shape}.")
 
     def summary(self) -> dict[str, Any]:
         """Return what can be said in numbers, ready for JSON."""

@@ -68,6 +68,31 @@ def test_styles_with_an_image(data: Path, out: Path, style: Any, fails: Callable
     assert (hamflow.read_image(out / "a.png") == expected).all()
 
 
+def test_a_whole_result_side_by_side(data: Path, out: Path) -> None:
+    """With occlusion and confidence, if the file holds them."""
+    confidence = np.linspace(0, 1, 64 * 96, dtype=np.float32).reshape(64, 96)
+    result = hamflow.FlowResult(
+        flow=SCENE.flow,
+        backward=None,
+        occlusion=SCENE.occluded,
+        confidence=confidence,
+        energy=None,
+        bound=None,
+        gap=None,
+        window=hamflow.Window.of(8),
+        scale=1,
+    )
+    result.save(data / "result.npz")
+    hamflow.write_flow(data / "flow.npz", SCENE.flow)
+    for name, shown in (("result.npz", result), ("flow.npz", SCENE.flow)):
+        args = ("viz", data / name, "--style", "side-by-side", "--image", data / "frame1.png")
+        assert run(*args, "-o", out / "a.png") == 0
+        expected = render(SCENE.image0, shown, "side-by-side", key=True)
+        assert (hamflow.read_image(out / "a.png") == expected).all()
+    assert run("viz", data / "result.npz", "-o", out / "b.png", "--no-key") == 0
+    assert (hamflow.read_image(out / "b.png") == hamflow.flow_to_color(SCENE.flow)).all()
+
+
 def test_errors(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = ("--style", "error", "--truth", data / "truth.npy", "-o", out / "a.png")
     assert run("viz", data / "flow.flo", *args) == 0

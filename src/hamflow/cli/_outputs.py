@@ -39,9 +39,7 @@ def _write_confidence(path: Path, result: FlowResult, _: float) -> None:
 
 
 OUTPUTS = {
-    "--output": Output(
-        lambda path, result, _: write_flow(path, result.flow), flow=True, bidirectional=False
-    ),
+    "--output": Output(lambda path, result, _: result.save(path), flow=True, bidirectional=False),
     "--viz": Output(
         lambda path, result, max_flow: write_image(path, result.to_color(max_flow)),
         bidirectional=False,

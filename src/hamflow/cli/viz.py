@@ -20,7 +20,10 @@ from hamflow.cli._options import (
 from hamflow.errors import InputError
 from hamflow.flow import endpoint_error
 from hamflow.io import read_flow, read_image, write_image
+from hamflow.io._npz import open_npz
+from hamflow.io._record import JSON_KEY
 from hamflow.io.images import check_image_path
+from hamflow.result import FlowResult
 from hamflow.visualize import error_map, render, typical_length
 
 _Style = Literal["color", "overlay", "arrows", "side-by-side", "error"]
@@ -98,19 +101,30 @@ def viz(
     check_distinct({"FLOW": flow, "--truth": truth, "--image": image}, {"--output": output})
     check_new([output], overwrite)
 
-    vectors = read_flow(flow)
     if style == "error":
         assert truth is not None
-        picture, said = _errors(vectors, read_flow(truth))
+        picture, said = _errors(read_flow(flow), read_flow(truth))
     else:
+        shown = _read(flow)
+        vectors = shown.flow if isinstance(shown, FlowResult) else shown
         longest = typical_length(vectors) if max_flow is None else max_flow
         below = None if image is None else read_image(image)
-        picture = render(below, vectors, style, longest, key=key, step=step)
+        picture = render(below, shown, style, longest, key=key, step=step)
         what = "the longest arrows are" if style == "arrows" else "full color is"
         said = f"{what} {longest:.3g} px"
     write_image(output, picture)
     height, width = picture.shape[:2]
     say(f"Wrote {output}: {width}×{height} pixels, {said}.")
+
+
+def _read(path: Path) -> FlowResult | NDArray[np.float32]:
+    """Read a whole result, or a flow if the file holds nothing else."""
+    if path.suffix.lower() == ".npz":
+        with open_npz(path) as archive:
+            whole = JSON_KEY in archive
+        if whole:
+            return FlowResult.load(path)
+    return read_flow(path)
 
 
 def _errors(flow: NDArray[np.float32], truth: NDArray[np.float32]) -> tuple[NDArray[np.uint8], str]:

@@ -1,114 +1,38 @@
 """Flow in NumPy's files: ``.npy``, and ``.npz`` with an array called ``flow``.
 
 An H×W×2 array of float16, float32 or float64; unknown pixels are NaN (or, as in a ``.flo`` file,
-beyond 1e9). Nothing is ever unpickled, and nothing is allocated before the sizes are checked.
+beyond 1e9).
 """
 
 from __future__ import annotations
 
-import io
 import os
-import zipfile
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy_format
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
 from hamflow.io._flow_format import FlowFormat, known_vectors, vectors_to_write
-from hamflow.io._reading import check_length, check_size, open_regular, reason
-
-_LONGEST_HEADER = 4096  # NumPy writes 118 bytes for a flow
-_PREAMBLE = 12  # bytes before the header at most: magic, version, length
-
-_MEMBER = "flow.npy"
-_ZIP_START, _ZIP_END = b"PK\x03\x04", b"PK\x05\x06"
-_ZIP_END_SIZE = 22
-_DEFLATE_RATIO = 1032  # the strongest compression that deflate can reach
-_BLOCK = 2**20
+from hamflow.io._npz import open_npz, read_array
+from hamflow.io._reading import open_regular
 
 
 def read_npy(path: str | os.PathLike[str]) -> NDArray[np.float32]:
     """Read a ``.npy`` file as `hamflow.read_flow` does."""
     with open_regular(path) as file:
-        return _read_array(os.fspath(path), file, os.fstat(file.fileno()).st_size)
+        size = os.fstat(file.fileno()).st_size
+        return known_vectors(read_array(os.fspath(path), file, size, _check_flow))
 
 
 def read_npz(path: str | os.PathLike[str]) -> NDArray[np.float32]:
     """Read the array ``flow`` of a ``.npz`` file as `hamflow.read_flow` does."""
-    name = os.fspath(path)
-    with open_regular(path) as file:
-        try:
-            size = _check_zip(name, file)
-            with zipfile.ZipFile(file) as archive:
-                entry = _find_member(name, archive, size)
-                with archive.open(entry) as member:
-                    flow = _read_array(name, member, entry.file_size)
-                    # Reading the end compares the checksum.
-                    if member.read(1):
-                        raise FileError(f"{name}: is longer than it says; get it again.")
-                    return flow
-        except (FileError, MemoryError):
-            raise
-        # zipfile raises exceptions of many unrelated kinds for damaged archives.
-        except Exception as error:
-            raise FileError(
-                f"{name}: cannot be decoded ({reason(error)}); the file is damaged, get it again."
-            ) from error
+    with open_npz(path) as archive:
+        return known_vectors(archive.read("flow", _check_flow))
 
 
-def _check_zip(name: str, file: io.BufferedReader) -> int:
-    """Check that the file begins and ends like a zip archive; return its size."""
-    size = os.fstat(file.fileno()).st_size
-    if file.read(len(_ZIP_START)) != _ZIP_START:
-        raise FileError(
-            f"{name}: is not a .npz file, because it does not start like a zip archive; check the "
-            "format."
-        )
-    file.seek(max(0, size - _ZIP_END_SIZE))
-    end = file.read(_ZIP_END_SIZE)
-    # The last two bytes are the length of a comment, which NumPy does not write.
-    if not end.startswith(_ZIP_END) or end[-2:] != b"\0\0":
-        raise FileError(
-            f"{name}: does not end like a .npz file; it is truncated, or something was appended, "
-            "get it again."
-        )
-    file.seek(0)
-    return size
-
-
-def _find_member(name: str, archive: zipfile.ZipFile, size: int) -> zipfile.ZipInfo:
-    entries = [entry for entry in archive.infolist() if entry.filename == _MEMBER]
-    if len(entries) != 1:
-        raise FileError(
-            f"{name}: holds {len(entries) or 'no'} arrays called flow; save it with "
-            "numpy.savez_compressed(path, flow=flow)."
-        )
-    entry = entries[0]
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise FileError(
-            f"{name}: is compressed in a way that NumPy does not use; save it again with NumPy."
-        )
-    # Checked before anything is allocated.
-    if entry.compress_size > size or entry.file_size > _DEFLATE_RATIO * entry.compress_size:
-        raise FileError(
-            f"{name}: announces more than it can hold; the file is damaged, get it again."
-        )
-    return entry
-
-
-def _read_array(name: str, file: IO[bytes], size: int) -> NDArray[np.float32]:
-    """Read a flow from an array of `size` bytes, header included."""
-    # No more than this is parsed, so a header with a wrong length allocates nothing.
-    start = io.BytesIO(file.read(_PREAMBLE + _LONGEST_HEADER))
-    shape, fortran_order, dtype = _read_header(name, start)
-    if dtype.hasobject:
-        raise FileError(
-            f"{name}: holds pickled Python objects, which Hamflow never loads; save the flow as an "
-            "array of float32."
-        )
+def _check_flow(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     if dtype.kind != "f" or dtype.itemsize > 8:
         raise FileError(
             f"{name}: holds numbers of the type {dtype.str}, but a flow is of float16, float32 or "
@@ -119,50 +43,6 @@ def _read_array(name: str, file: IO[bytes], size: int) -> NDArray[np.float32]:
             f"{name}: has the shape {shape}, but a flow has (height, width, 2); bring its axes "
             "into this order."
         )
-    height, width, _ = shape
-    check_size(name, width, height)
-    check_length(name, width, height, start.tell() + 2 * height * width * dtype.itemsize, size)
-
-    array = np.empty(shape[::-1] if fortran_order else shape, dtype)
-    # Block by block, so that the unpacked numbers are not in memory twice.
-    rest, block = array.reshape(-1).view(np.uint8).data, start.read()
-    while rest:
-        rest[: len(block)] = block
-        rest = rest[len(block) :]
-        block = file.read(min(len(rest), _BLOCK))
-        if rest and not block:
-            raise FileError(f"{name}: ends within its pixels; the file is damaged, get it again.")
-    return known_vectors(array.transpose(2, 1, 0) if fortran_order else array)
-
-
-def _read_header(name: str, file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return the shape, the order of the axes and the type of the array."""
-    magic = file.read(npy_format.MAGIC_LEN)
-    if not magic.startswith(npy_format.MAGIC_PREFIX):
-        raise FileError(
-            f"{name}: is not a NumPy array, because it does not start with \\x93NUMPY; check the "
-            "format."
-        )
-    # Version 3 differs from 2 in the names of fields only, and a flow has none.
-    read = {
-        b"\1\0": npy_format.read_array_header_1_0,
-        b"\2\0": npy_format.read_array_header_2_0,
-        b"\3\0": npy_format.read_array_header_2_0,
-    }.get(magic[len(npy_format.MAGIC_PREFIX) :])
-    if read is None:
-        raise FileError(
-            f"{name}: is truncated or in a version of the format that Hamflow does not know; save "
-            "it again with numpy.save."
-        )
-    try:
-        shape, fortran_order, dtype = read(file, max_header_size=_LONGEST_HEADER)
-    # NumPy raises exceptions of many unrelated kinds for damaged headers.
-    except Exception as error:
-        raise FileError(
-            f"{name}: its header is truncated, longer than {_LONGEST_HEADER} bytes or does not "
-            "describe an array; save the flow again with numpy.save."
-        ) from error
-    return shape, fortran_order, dtype
 
 
 def write_npy(path: str | os.PathLike[str], flow: ArrayLike) -> None:
