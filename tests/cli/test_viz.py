@@ -86,7 +86,7 @@ def test_a_whole_result_side_by_side(data: Path, out: Path) -> None:
     hamflow.write_flow(data / "flow.npz", SCENE.flow)
     for name, shown in (("result.npz", result), ("flow.npz", SCENE.flow)):
         args = ("viz", data / name, "--style", "side-by-side", "--image", data / "frame1.png")
-        assert run(*args, "-o", out / "a.png") == 0
+        assert run(*args, "-o", out / "a.png", "--overwrite") == 0
         expected = render(SCENE.image0, shown, "side-by-side", key=True)
         assert (hamflow.read_image(out / "a.png") == expected).all()
     assert run("viz", data / "result.npz", "-o", out / "b.png", "--no-key") == 0

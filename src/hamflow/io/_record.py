@@ -44,6 +44,8 @@ def write_record(path: str | os.PathLike[str], record: Any) -> None:
             rest[field.name] = value
         elif value is not None:
             arrays[field.name] = np.asarray(value, dtype.newbyteorder("<"))
+        else:
+            rest[field.name] = None  # so that a lost array is noticed
     text = json.dumps({"kind": kind.__name__, "fields": rest}, default=_plain)
     arrays[JSON_KEY] = np.frombuffer(text.encode(), np.uint8)
     with atomic_write(path) as file:
@@ -76,12 +78,8 @@ def read_record(path: str | os.PathLike[str], kind: type[T]) -> T:
         values = _parsed(name, archive.read(JSON_KEY, _check_text).tobytes(), kind, hints)
         for key, hint in hints.items():
             dtype = _array_type(hint)
-            if dtype is None:
-                continue
-            if key in archive:
+            if dtype is not None and key in archive:
                 values[key] = archive.read(key, _checker(key, dtype)).astype(dtype, copy=False)
-            elif type(None) in typing.get_args(hint):
-                values[key] = None
     missing = _missing(kind, values)
     if missing:
         raise FileError(f"{name}: lacks {', '.join(missing)}; save the {kind.__name__} again.")
