@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from tempfile import gettempdir
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hamflow.config import EstimatorConfig
 from hamflow.errors import FileError, HamflowError, InputError
@@ -167,6 +167,7 @@ def batch(
     ...     report.done, report.failed
     (2, {})
     """
+    _check_engine(engine, workers, threads, address)
     options = _options(outputs)
     pairs, described = open_source(source, every)
     place = storage.plain(output)
@@ -242,6 +243,18 @@ def _work_off(engine: Engine, todo: Sequence[ImagePair], store: Store, tally: _T
             raise FileError(f"{stopped.removesuffix('.')} (finished pairs are kept).")
 
 
+def _check_engine(
+    engine: str, workers: int | None, threads: int | None, address: str | None
+) -> None:
+    if engine not in get_args(EngineName):
+        raise InputError(f"engine must be 'local' or 'ray', not {engine!r}.")
+    for option, value in (("workers", workers), ("threads", threads)):
+        if value is not None and (type(value) is not int or value < 1):
+            raise InputError(f"{option} must be a whole number of at least 1, not {value!r}.")
+    if address is not None and engine != "ray":
+        raise InputError("address is for the engine 'ray'; leave it out.")
+
+
 def _engine(
     name: str,
     work: Work,
@@ -251,9 +264,6 @@ def _engine(
     threads: int | None,
     address: str | None,
 ) -> Engine:
-    for option, value in (("workers", workers), ("threads", threads)):
-        if value is not None and (type(value) is not int or value < 1):
-            raise InputError(f"{option} must be a whole number of at least 1, not {value!r}.")
     if name == "ray":
         try:
             from hamflow.scale.ray import RayEngine  # noqa: PLC0415  (an extra)
@@ -262,10 +272,6 @@ def _engine(
                 "The engine 'ray' needs the package ray: pip install 'hamflow[ray]'."
             ) from None
         return RayEngine(work, pairs, workers, threads or 1, address)
-    if name != "local":
-        raise InputError(f"engine must be 'local' or 'ray', not {name!r}.")
-    if address is not None:
-        raise InputError("address is for the engine 'ray'; leave it out.")
     cores = usable_cores()
     workers = min(workers or cores, pairs)
     return LocalEngine(work, workers, threads or max(1, cores // workers))

@@ -192,12 +192,13 @@ def estimate_dataset(
         A row that cannot be estimated has the reason in the column "error", which is otherwise
         empty, and arrays of the size 0×0.
 
-    Examples
-    --------
-    >>> import ray  # doctest: +SKIP
-    >>> rows = ray.data.read_csv("pairs.csv")  # doctest: +SKIP
-    >>> flows = estimate_dataset(rows, "fast")  # doctest: +SKIP
-    >>> flows.drop_columns(["image0", "image1"]).write_parquet("flows")  # doctest: +SKIP
+    Notes
+    -----
+    From a table of paths to a folder of Parquet files::
+
+        rows = ray.data.read_csv("s3://bucket/pairs.csv")
+        flows = estimate_dataset(rows, "fast")
+        flows.drop_columns(["image0", "image1"]).write_parquet("s3://bucket/flows")
     """
     for name in outputs:
         if name not in _EMPTY:

@@ -96,9 +96,10 @@ class Store:
             self._parts.flush()
 
     def write_manifest(self, pairs: Sequence[ImagePair]) -> list[str]:
-        """Write the tables that tell how each pair went; return their paths."""
-        rows = [self._row(pair) for pair in pairs]
-        return write_manifest(self._output, rows) if rows else []
+        """Write the tables that tell how each pair went, if any did; return their paths."""
+        if not self._log.records:  # a log without records is removed
+            return []
+        return write_manifest(self._output, [self._row(pair) for pair in pairs])
 
     def _row(self, pair: ImagePair) -> dict[str, Any]:
         record = self._rows.get(pair.name, {"status": "pending"})
