@@ -6,20 +6,22 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 from rich.console import Console
 
 from hamflow.cli._console import continuing, count, progress_bar, say
-from hamflow.cli._data import DATASETS, DataOptions, open_pairs
-from hamflow.cli._methods import Model, Preset, Scale, Window
-from hamflow.cli._options import FLOW_FORMATS, flow_suffix, parse_auto_window
+from hamflow.cli._data import DataOptions, open_pairs
+from hamflow.cli._help import default_hint
+from hamflow.cli._methods import Preset, SearchOptions
+from hamflow.cli._options import FLOW_FORMATS, Number, flow_suffix, option, parse_auto_window
 from hamflow.datasets import PairDataset
-from hamflow.datasets.registry import DatasetName
+from hamflow.datasets.registry import DATASETS
 from hamflow.errors import InputError
-from hamflow.scale.batch import BatchProgress, BatchReport
+from hamflow.scale.batch import BatchProgress, BatchReport, EngineName
 from hamflow.scale.batch import batch as run_batch
 from hamflow.scale.sources import Source
 
@@ -28,42 +30,103 @@ SOME_FAILED = 3
 
 _NAMED = 5  # failed pairs that are named at the end
 _EVERY = 30.0  # seconds between two lines about the progress, if there is no terminal
-_FORMAT = tyro.conf.arg(name="format", help=f"Format of the flow files: one of {FLOW_FORMATS}.")
-_NO_HINT = tyro.conf.arg(help_behavior_hint="")
+_OUTPUT = tyro.conf.arg(aliases=["-o"], metavar="OUT")
+_Switch = Annotated[bool, tyro.conf.arg(help_behavior_hint=default_hint)]
+_DATASETS = ", ".join(name for name in DATASETS if name != "synthetic")
+_FORMAT = option("FORMAT", f"Format of the flow files: one of {FLOW_FORMATS}.", name="format")
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What to write of each pair besides the flow.
+
+    Parameters
+    ----------
+    viz
+        Pictures of the flow (.png).
+    occlusion
+        Masks (.png), white where a pixel is occluded in the second image.
+    confidence
+        Pictures of the confidence (.png), from black (0) to white (1).
+    backward
+        The flow from the second image to the first.
+    json
+        Window, energy, bound, gap, and the seconds of each stage (.json).
+    """
+
+    viz: _Switch = False
+    occlusion: _Switch = False
+    confidence: _Switch = False
+    backward: _Switch = False
+    json: _Switch = False
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Who does the work.
+
+    Parameters
+    ----------
+    engine
+        local: processes on this machine. ray: actors of Ray (extra 'ray').
+    workers
+        How many pairs to compute at the same time; by default as many as there are cores.
+    threads
+        Threads of each worker; by default its share of the cores, and 1 with Ray.
+    address
+        For Ray: address of a running cluster, such as auto or head:6379. By default Ray is
+        started on this machine.
+    """
+
+    engine: EngineName = "local"
+    workers: Annotated[int | None, option("N")] = None
+    threads: Annotated[int | None, option("N")] = None
+    address: Annotated[str | None, option("ADDRESS")] = None
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """If SOURCE is the folder of a data set.
+
+    Parameters
+    ----------
+    pass_
+        Rendering pass, if the data set has several: clean or final.
+    split
+        Part of the data set, if it has several. By default the part for training.
+    subset
+        A share of the pairs such as 0.4, evenly sampled; or names of pairs or groups (scenes).
+    """
+
+    dataset: Annotated[str | None, option("DATASET", f"One of {_DATASETS}.")] = None
+    pass_: Annotated[str | None, option("PASS", name="pass")] = None
+    split: Annotated[str | None, option("SPLIT")] = None
+    subset: Annotated[tuple[str, ...], option("SHARE|NAME ...")] = ()
+
+
+_FLOW_ONLY, _NO_SET = FileOptions(), SetOptions()
+_USUAL_WORKERS, _USUAL_SEARCH = WorkerOptions(), SearchOptions()
 
 
 def batch(
-    source: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="SOURCE")],
-    output: Annotated[str, tyro.conf.arg(aliases=["-o"], metavar="OUT")],
+    source: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="SOURCE ...")],
+    output: Annotated[str, _OUTPUT],
     *,
-    dataset: Annotated[
-        DatasetName | None,
-        tyro.conf.arg(
-            metavar="DATASET", help=(f"SOURCE is the folder of this data set: one of {DATASETS}.")
-        ),
-    ] = None,
-    pass_: Annotated[str | None, tyro.conf.arg(name="pass"), _NO_HINT] = None,
-    split: Annotated[str | None, _NO_HINT] = None,
-    subset: Annotated[tuple[str, ...], _NO_HINT] = (),
-    every: int = 1,
     preset: Preset = "balanced",
-    window: Window = "auto",
-    scale: Scale = None,
-    model: Model = None,
     suffix: Annotated[str, _FORMAT] = ".flo",
-    viz: bool = False,
-    occlusion: bool = False,
-    confidence: bool = False,
-    backward: bool = False,
-    json: bool = False,
-    engine: Literal["local", "ray"] = "local",
-    workers: int | None = None,
-    threads: int | None = None,
-    address: str | None = None,
+    every: Number = 1,
     overwrite: bool = False,
     log_json: bool = False,
+    files: tyro.conf.OmitArgPrefixes[FileOptions] = _FLOW_ONLY,
+    workers: tyro.conf.OmitArgPrefixes[WorkerOptions] = _USUAL_WORKERS,
+    data: tyro.conf.OmitArgPrefixes[SetOptions] = _NO_SET,
+    search: tyro.conf.OmitArgPrefixes[SearchOptions] = _USUAL_SEARCH,
 ) -> None:
     """Compute the flow of many pairs, in several processes or on a Ray cluster.
+
+    For example:
+
+        hamflow batch frames -o flows --viz
 
     SOURCE is a folder of frames or videos, or of folders of these; a video, or several; a table
     of pairs (.csv or .parquet) with the columns image0, image1 and perhaps name; or the folder
@@ -83,61 +146,34 @@ def batch(
         One or several sources.
     output
         The folder for the results, or its URL.
-    pass_
-        Rendering pass of the data set, if it has several: clean or final.
-    split
-        Part of the data set, if it has several. By default the part for training.
-    subset
-        Of the data set: a share such as 0.4, evenly sampled; or names of pairs or groups.
     every
         In videos and folders of frames: compute the flow from each frame to the N-th after it.
-    viz
-        Write pictures of the flow (.png).
-    occlusion
-        Write masks (.png), white where a pixel is occluded in the second image.
-    confidence
-        Write the confidence as pictures (.png), from black (0) to white (1).
-    backward
-        Write the flow from the second image to the first.
-    json
-        Write the window, energy, bound, gap and seconds of each stage (.json).
-    engine
-        'local': processes on this machine. 'ray': actors of Ray (extra 'ray').
-    workers
-        How many pairs to compute at the same time. By default as many as there are cores.
-    threads
-        Threads of each worker. By default its share of the cores.
-    address
-        For Ray: address of a running cluster, such as 'auto' or 'ray://head:10001'. By default
-        Ray is started on this machine.
     overwrite
         Start again: remove the files of an earlier batch.
     log_json
         Print the progress as lines of JSON, one for each pair.
+    files
+        What to write of each pair besides the flow.
+    workers
+        Who does the work.
+    data
+        If SOURCE is the folder of a data set.
+    search
+        How to search for matches; the preset has good values.
     """
-    kinds = {
-        "viz": viz,
-        "occlusion": occlusion,
-        "confidence": confidence,
-        "backward": backward,
-        "json": json,
-    }
     with _shown(log_json) as show:
         try:
             report = run_batch(
-                _source(source, dataset, DataOptions(pass_, split, subset)),
+                _source(source, data),
                 output,
                 preset,
-                window=parse_auto_window(window),
-                scale=scale,
-                model=model,
-                outputs=[kind for kind, wanted in kinds.items() if wanted],
+                window=parse_auto_window(search.window),
+                scale=search.scale,
+                model=search.model,
+                outputs=[kind for kind, wanted in asdict(files).items() if wanted],
                 suffix=flow_suffix("--format", suffix),
                 every=every,
-                engine=engine,
-                workers=workers,
-                threads=threads,
-                address=address,
+                **asdict(workers),
                 overwrite=overwrite,
                 progress=show,
             )
@@ -150,18 +186,21 @@ def batch(
         raise SystemExit(SOME_FAILED)
 
 
-def _source(source: tuple[str, ...], dataset: str | None, options: DataOptions) -> Source:
-    if dataset is None:
-        if options != DataOptions():
+def _source(source: tuple[str, ...], data: SetOptions) -> Source:
+    if data.dataset is None:
+        if data != SetOptions():
             raise InputError("--pass, --split and --subset are for a --dataset; leave them out.")
         if not source:
             raise InputError("SOURCE is missing; give a folder, videos, or a table of pairs.")
         return source[0] if len(source) == 1 else source
     if len(source) != 1:
         raise InputError("With --dataset, SOURCE must be the one folder of the data set.")
-    pairs, _ = open_pairs(dataset, Path(source[0]), options)
+    chosen = DataOptions(data.pass_, data.split, data.subset)
+    pairs, _ = open_pairs(data.dataset, Path(source[0]), chosen)
     if not isinstance(pairs, PairDataset):
-        raise InputError(f"The pairs of {dataset} are not files; write them with hamflow synth.")
+        raise InputError(
+            f"The pairs of {data.dataset} are not files; write them with hamflow synth."
+        )
     return pairs
 
 

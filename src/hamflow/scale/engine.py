@@ -17,6 +17,8 @@ from hamflow.scale.worker import FAILED, Record
 
 TRIES = 2
 """How often a pair may take its worker with it before it counts as failed."""
+LOSSES = 10
+"""How often a pair may be lost for any reason, so that no pair is tried without end."""
 _RUN = 16  # consecutive pairs that a worker gets if there are many, because they share frames
 _FALSE_STARTS = 3  # in a row, for each slot, until a batch gives up
 
@@ -99,6 +101,7 @@ class _Leader:
         self._busy: dict[int, ImagePair] = {}
         self._idle: set[int] = set()
         self._deaths: Counter[str] = Counter()
+        self._losses: Counter[str] = Counter()
         self._false_starts = 0
 
     def handle(self, event: Event) -> None:
@@ -116,7 +119,7 @@ class _Leader:
         self._idle.add(event.slot)
         if isinstance(event, Finished):
             assert pair is not None
-            attempts = self._deaths[pair.name] + 1
+            attempts = self._losses[pair.name] + 1
             self.finished.append((pair, event.record | {"attempts": attempts}))
 
     def assign(self) -> None:
@@ -129,13 +132,14 @@ class _Leader:
                 self._engine.send(slot, pair)
 
     def _lost(self, pair: ImagePair, event: Died) -> None:
-        if not event.blameless:
-            self._deaths[pair.name] += 1
-        if self._deaths[pair.name] < TRIES:
+        self._deaths[pair.name] += not event.blameless
+        self._losses[pair.name] += 1
+        losses = self._losses[pair.name]
+        if self._deaths[pair.name] < TRIES and losses < LOSSES:
             self._schedule.again(pair)
             return
-        error = f"The worker process died of this pair {TRIES} times: {event.reason}."
-        self.finished.append((pair, {"status": FAILED, "error": error, "attempts": TRIES}))
+        error = f"The worker process died of this pair {losses} times: {event.reason}."
+        self.finished.append((pair, {"status": FAILED, "error": error, "attempts": losses}))
 
     def _false_start(self, reason: str) -> None:
         self._false_starts += 1
