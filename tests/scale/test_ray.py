@@ -23,7 +23,6 @@ ray = pytest.importorskip("ray")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("default"),  # of Ray's own code
-    pytest.mark.xdist_group("ray"),
 ]
 
 DRIVER = """
