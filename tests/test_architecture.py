@@ -11,7 +11,7 @@ import pytest
 from _paths import ROOT
 
 SOURCES = ROOT / "src" / "hamflow"
-BASE = "errors _types _check _native _runtime _memory _tables prior stages window"
+BASE = "errors _types _check _native _runtime _memory _processes _tables prior stages window"
 """Modules that everything may import, and which import only each other."""
 COMMON = "io flow visualize _scale"
 ROUTE = f"{COMMON} descriptors matching crf refinement config pipeline result estimator sequence"
@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, str | None] = {
     "sequence": f"{COMMON} descriptors matching crf refinement config pipeline result estimator",
     "datasets": f"{COMMON} _resume",  # not the estimator
     "evaluation": f"{ROUTE} _resume datasets",
+    "scale": f"{ROUTE} _resume datasets evaluation",
     "learning": f"{COMMON} _resume descriptors matching crf datasets evaluation",
     "cli": ANYTHING,
     "__main__": ANYTHING,

@@ -30,6 +30,9 @@ from .io import write_image as write_image
 from .pipeline.frame import Frame as Frame
 from .pipeline.matches import Matches as Matches
 from .result import FlowResult as FlowResult
+from .scale.batch import BatchProgress as BatchProgress
+from .scale.batch import BatchReport as BatchReport
+from .scale.batch import batch as batch
 from .sequence import KnownPair as KnownPair
 from .sequence import VideoItem as VideoItem
 from .sequence import video as video

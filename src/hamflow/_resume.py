@@ -1,10 +1,10 @@
 """Long work that can be interrupted and continued, by one run at a time.
 
-All long commands (``evaluate``, ``video``, ``submit``, ``synth``, ``train``) follow one policy: the
-same command continues where it stopped, other settings or files are refused, and ``--overwrite``
-starts again. They share the `WorkLog`, a file in the format JSON Lines: its first line contains the
-settings, and each further line describes one finished piece of work. A piece is computed again if
-its input or its files have changed.
+All long commands (``evaluate``, ``video``, ``batch``, ``submit``, ``synth``, ``train``) follow one
+policy: the same command continues where it stopped, other settings or files are refused, and
+``--overwrite`` starts again. They share the `WorkLog`, a file in the format JSON Lines: its first
+line contains the settings, and each further line describes one finished piece of work. A piece is
+computed again if its input or its files have changed.
 """
 
 from __future__ import annotations

@@ -252,7 +252,7 @@ def test_nothing_half_written(
         raise FileError("viz: the disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hamflow.cli._outputs.write_image", full)
+        patch.setattr("hamflow.scale.outputs.write_image", full)
         assert "disk is full" in fails(folder, "-o", out, "--viz", viz)
     assert not out.exists()
     assert not viz.exists()

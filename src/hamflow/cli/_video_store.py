@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-import hamflow
 from hamflow._resume import WorkLog
-from hamflow.cli._outputs import Output
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import check_flow_path
@@ -20,6 +18,7 @@ from hamflow.io._identity import file_record
 from hamflow.io.images import check_image_path
 from hamflow.io.video import Frames
 from hamflow.result import FlowResult
+from hamflow.scale.outputs import Output, estimator_settings
 
 Size = tuple[int, int]
 
@@ -60,7 +59,7 @@ class Store:
         self.size: Size | None = None
         self.max_flow = max_flow
         self._sources: dict[str, str | None] = {}
-        settings = {"input": frames.identity(), "every": every, **_settings(estimator)}
+        settings = {"input": frames.identity(), "every": every, **estimator_settings(estimator)}
         with ExitStack() as stack:
             self._logs = {
                 sink: stack.enter_context(
@@ -133,13 +132,3 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self._held.close()
-
-
-def _settings(estimator: Estimator) -> dict[str, Any]:
-    """Return what the flow of a pair depends on, apart from its frames."""
-    return {
-        **estimator.config.tables(),
-        "window": "auto" if estimator.window is None else estimator.window.as_tuple(),
-        "version": hamflow.__version__,
-        **estimator.fingerprints,
-    }

@@ -47,6 +47,11 @@ COMMANDS = (
         "Estimate",
         ("pair", "compute the flow between two images", "hamflow.cli.pair:pair"),
         ("video", "compute the flow of a video or a folder of frames", "hamflow.cli.video:video"),
+        (
+            "batch",
+            "compute the flow of many pairs, on all cores or on Ray",
+            "hamflow.cli.batch:batch",
+        ),
         ("demo", "try it on a rendered scene with known flow", "hamflow.cli.demo:demo"),
     ),
     *grouped(

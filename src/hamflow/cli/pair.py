@@ -19,13 +19,13 @@ from hamflow.cli._options import (
     check_distinct,
     check_new,
 )
-from hamflow.cli._outputs import OUTPUTS, check_directions
 from hamflow.config import preset_config
 from hamflow.crf.plot import check_plot
 from hamflow.evaluation.records import write_json
 from hamflow.io import check_flow_path
 from hamflow.io._atomic import check_writable
 from hamflow.io.images import check_image_path
+from hamflow.scale.outputs import OUTPUTS, check_directions
 from hamflow.visualize import typical_length
 
 _FLOW_OUTPUT = tyro.conf.arg(

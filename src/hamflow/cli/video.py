@@ -16,12 +16,12 @@ from hamflow._resume import LOG
 from hamflow.cli._console import continuing, count, progress_bar, say
 from hamflow.cli._methods import Model, Preset, Scale, Window
 from hamflow.cli._options import FLOW_FORMATS, check_distinct, flow_suffix, parse_auto_window
-from hamflow.cli._outputs import OUTPUTS, check_directions
 from hamflow.cli._video_store import Sink, Store
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import READABLE_SUFFIXES, read_image
 from hamflow.io.video import VIDEO_SUFFIXES, Frames, VideoWriter, check_video_path, open_frames
+from hamflow.scale.outputs import OUTPUTS, check_directions
 from hamflow.sequence import VideoItem
 from hamflow.sequence import video as flow_of_video
 

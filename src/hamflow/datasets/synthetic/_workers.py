@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing.connection import wait as wait_for
 from typing import Any, Protocol
 
+from hamflow._processes import follow_parent, interrupts_held_back
 from hamflow.errors import HamflowError
 
 
@@ -44,7 +40,7 @@ def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[tuple[int, 
         while True:
             # Only a few in advance: after an error, the others would have to be canceled.
             for number in left:
-                with _interrupts_held_back():
+                with interrupts_held_back():
                     waiting[pool.submit(_work, number)] = number
                 if len(waiting) >= 2 * workers:
                     break
@@ -60,36 +56,14 @@ def run(job: Job, numbers: Sequence[int], workers: int) -> Generator[tuple[int, 
         pool.shutdown(cancel_futures=True)
 
 
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Start processes that never get Ctrl-C, because their parent ends them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 _job: Job | None = None  # of this worker
 
 
 def _start(job: Job) -> None:
     global _job  # noqa: PLW0603  (a worker's only state)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    follow_parent()
     job.prepare()
     _job = job
-
-
-def _end_with_parent() -> None:
-    """End with the parent: if it is killed, it cannot end its workers."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait_for([parent.sentinel])
-        os._exit(1)
 
 
 def _work(number: int) -> Any:

@@ -1,15 +1,21 @@
-"""The files that ``pair`` and ``video`` can write of a result."""
+"""The files that ``pair``, ``video`` and ``batch`` can write of a result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import hamflow
 from hamflow.config import EstimatorConfig
 from hamflow.errors import InputError
+from hamflow.evaluation.records import write_json
 from hamflow.io import write_flow, write_image
 from hamflow.result import FlowResult
+
+if TYPE_CHECKING:
+    from hamflow.estimator import Estimator
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class Output:
     flow: bool = False  # a flow file; otherwise a picture
     bidirectional: bool = True  # needs the flow in both directions
     colors: bool = False  # depends on the length that gets full color
+    suffix: str = ".png"  # of files that are not flow files
 
 
 def _write_backward(path: Path, result: FlowResult, _: float) -> None:
@@ -48,6 +55,11 @@ OUTPUTS = {
     "--backward": Output(_write_backward, flow=True),
     "--occlusion": Output(_write_occlusion),
     "--confidence": Output(_write_confidence),
+    "--json": Output(
+        lambda path, result, _: write_json(path, result.summary()),
+        bidirectional=False,
+        suffix=".json",
+    ),
 }
 """The kinds of files by the options that ask for them."""
 
@@ -60,3 +72,13 @@ def check_directions(options: Iterable[str], config: EstimatorConfig, preset: st
                 f"{option} needs the flow in both directions, but the preset {preset} computes "
                 "one; choose another preset, or set bidirectional = true in a TOML file."
             )
+
+
+def estimator_settings(estimator: Estimator) -> dict[str, Any]:
+    """Return what the files of a pair depend on, apart from its images, ready for JSON."""
+    return {
+        **estimator.config.tables(),
+        "window": "auto" if estimator.window is None else estimator.window.as_tuple(),
+        "version": hamflow.__version__,
+        **estimator.fingerprints,
+    }

@@ -1,0 +1,151 @@
+"""Batches in several processes, which are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import hamflow
+from _batches import contents, harmful, logged, times, wait_until, write_frames
+from hamflow.errors import HamflowError
+from hamflow.scale import local
+from hamflow.scale._limits import limit_memory, usable_memory
+from hamflow.scale.batch import BatchProgress
+from hamflow.scale.local import LocalEngine
+
+resource = pytest.importorskip("resource")  # not on Windows
+if not hasattr(resource, "prlimit"):
+    pytest.skip("the processes of other systems are not tested", allow_module_level=True)
+
+DRIVER = """
+import sys
+import hamflow
+from _batches import harmful
+if __name__ == "__main__":
+    hamflow.batch(sys.argv[1], sys.argv[2], harmful(0.15), workers=2)
+"""
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A process that has ended, but whose parent has not asked for its exit code.
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_deadly_pairs_and_killed_workers(tmp_path: Path) -> None:
+    """A pair that kills its process fails alone; one whose process is killed once is repeated."""
+    frames = write_frames(tmp_path / "in", 10, deadly=(4,))
+    killed: list[str] = []
+
+    def kill_once(progress: BatchProgress) -> None:
+        if progress.done == 2 and not killed:
+            killed.append(progress.record["worker"])
+            os.kill(int(killed[0].rpartition(":")[2]), signal.SIGKILL)
+
+    report = hamflow.batch(frames, tmp_path / "out", harmful(0.05), workers=2, progress=kill_once)
+    assert killed
+    assert list(report.failed) == ["f04"]
+    assert "died of this pair 2 times: it was ended by SIGKILL" in report.failed["f04"]
+    assert report.done == 8
+    assert len(contents(tmp_path / "out")) == 8
+    # The others are as they are without any trouble, in one process with two threads.
+    calm = hamflow.batch(
+        write_frames(tmp_path / "calm", 10), tmp_path / "out1", harmful(), workers=1, threads=2
+    )
+    assert calm.done == 9
+    for name, data in contents(tmp_path / "out").items():
+        if name not in ("flow/f03.flo", "flow/f04.flo"):  # of the deadly frame
+            assert contents(tmp_path / "out1")[name] == data
+
+
+def test_killed_leader(tmp_path: Path) -> None:
+    """Its workers end, too; what is recorded is not done again; no half file stays."""
+    frames, out = write_frames(tmp_path / "in", 12), tmp_path / "out"
+    words = [sys.executable, "-c", DRIVER, str(frames), str(out)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    driver = subprocess.Popen(words, env=environment)
+    try:
+        wait_until(lambda: logged(out) >= 3)
+    finally:
+        driver.kill()
+        driver.wait()
+    lines = (out / "run.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines[1:]]
+    workers = {int(record["worker"].rpartition(":")[2]) for record in records}
+    wait_until(lambda: not any(alive(pid) for pid in workers))
+    kept = {name for record in records for name in record["files"]}
+    before = {name: when for name, when in times(out).items() if name in kept}
+    assert len(before) == len(records)
+    report = hamflow.batch(frames, out, harmful(0.15), workers=2)
+    assert (report.known, report.done) == (len(records), 11 - len(records))
+    assert report.failed == {}
+    after = times(out)
+    assert {name: after[name] for name in before} == before
+    assert len(after) == 11
+    assert [path for path in out.rglob(".*") if path.suffix != ".lock"] == []
+
+
+def test_pairs_beyond_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair that needs more memory than a worker may have fails alone, and so do odd sizes."""
+    large = np.zeros((4000, 7000, 3), np.uint8)
+    frames = write_frames(tmp_path / "in", 2)
+    hamflow.write_image(tmp_path / "large.png", large)
+    hamflow.write_image(tmp_path / "small.png", large[:20, :20])
+    (tmp_path / "pairs.csv").write_text(
+        "image0,image1,name\nlarge.png,large.png,large\nsmall.png,in/f00.png,sizes\n"
+        "in/f00.png,in/f01.png,good\n"
+    )
+    true_start = LocalEngine.start
+
+    def start(self: LocalEngine, slot: int) -> None:
+        true_start(self, slot)
+        pid = self._workers[slot][0].pid
+        resource.prlimit(pid, resource.RLIMIT_DATA, (400 * 2**20, resource.RLIM_INFINITY))
+
+    monkeypatch.setattr(LocalEngine, "start", start)
+    report = hamflow.batch(tmp_path / "pairs.csv", tmp_path / "out", "realtime", workers=1)
+    assert report.done == 1
+    assert "not enough memory" in report.failed["large"]
+    assert "must have one size" in report.failed["sizes"]
+    assert frames.exists()
+
+
+def test_limit_of_memory() -> None:
+    memory = usable_memory()
+    assert memory is not None
+    child = os.fork()
+    if child == 0:  # a process of its own, because the limit stays
+        limit_memory(0.25)
+        first = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        limit_memory(0.5)  # a lower limit stays
+        second = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        os._exit(0 if first == second == int(memory * 0.9 * 0.25) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_workers_that_cannot_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = write_frames(tmp_path / "in", 2)
+    monkeypatch.setattr(local, "_serve", os._exit)  # a wrong argument: it ends at once
+    with pytest.raises(HamflowError, match=r"begin to work: it ended with the exit code 1"):
+        hamflow.batch(frames, tmp_path / "out", harmful(), workers=1)
+    monkeypatch.undo()
+    assert hamflow.batch(frames, tmp_path / "out", harmful(), workers=1).done == 1
+
+
+@given(st.integers(-70, 255))
+def test_reasons(code: int) -> None:
+    said = local._end_of(code)
+    assert ("exit code" in said) == (code >= 0)
+    assert "SIGSEGV" in local._end_of(-signal.SIGSEGV)
