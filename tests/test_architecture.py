@@ -11,7 +11,10 @@ import pytest
 from _paths import ROOT
 
 SOURCES = ROOT / "src" / "hamflow"
-BASE = "errors _types _check _native _runtime _memory _processes _tables prior stages window"
+BASE = (
+    "errors _types _check _log _native _processes _progress _runtime _memory _tables prior stages "
+    "window"
+)
 """Modules that everything may import, and which import only each other."""
 COMMON = "io flow visualize _scale"
 ROUTE = f"{COMMON} descriptors matching crf refinement config pipeline result estimator sequence"

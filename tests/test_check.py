@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hamflow._check import as_intensities, check_range, to_bytes, to_rgb, unit_intensities
+from hamflow._check import as_flow, as_intensities, check_range, to_bytes, to_rgb, unit_intensities
 from hamflow.errors import InputError
 
 
@@ -56,9 +57,15 @@ def test_pixels() -> None:
         unit = unit_intensities(image)
         assert unit.dtype == np.float32
         assert unit.tolist() == [[0, 1]]
-    for bad, remedy in ((1.5, "divide it"), (-0.1, "divide it"), (np.nan, "replace those that")):
-        with pytest.raises(InputError, match=f"^first must have values from 0 to 1.*; {remedy}"):
-            as_intensities([[bad]], "first")
+    for bad, remedy in (
+        (1.5, "divide it by 255"),
+        (256, "divide it by 65535"),
+        (65536, "divide it by its largest"),
+        (-0.1, "undo"),
+        (np.nan, "replace those that"),
+    ):
+        with pytest.raises(InputError, match=f"^first must have values from 0 to 1.*; .*{remedy}"):
+            as_intensities([[float(bad)]], "first")
     for dtype in (bool, np.int32, complex):
         with pytest.raises(InputError, match="must be of type uint8, uint16 or floating point"):
             unit_intensities(np.zeros((2, 2), dtype))
@@ -74,3 +81,36 @@ def test_to_bytes() -> None:
     with pytest.raises(InputError, match=r"^mask must have values from 0 to 1"):
         to_bytes(np.array([[2.0]]), "mask")
     assert to_rgb(np.array([[0, 7]], np.uint8)).tolist() == [[[0, 0, 0], [7, 7, 7]]]
+
+
+# --- tensors ---
+
+
+def test_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    image = torch.arange(24, dtype=torch.uint8).reshape(2, 4, 3)
+    assert (as_intensities(image) == image.numpy()).all()
+    assert np.shares_memory(as_intensities(image), image.numpy())
+    flow = torch.zeros((2, 4, 2))
+    assert as_flow(flow).dtype == np.float32
+    with pytest.raises(InputError, match=r"^first is a tensor .*; pass first\.detach\(\)\.$"):
+        as_intensities(torch.zeros((2, 4, 3), requires_grad=True), "first")
+    with pytest.raises(InputError, match=r"; pass flow\.detach\(\)\.$"):
+        as_flow(flow.requires_grad_())
+    with pytest.raises(
+        InputError, match=r"\.transpose\(1, 2, 0\), .* first\.permute\(1, 2, 0\)\.$"
+    ):
+        as_intensities(image.permute(2, 0, 1), "first")
+    with pytest.raises(InputError, match=r"flow\.permute\(1, 2, 0\)\.$"):
+        as_flow(torch.zeros((2, 6, 5)))
+    with pytest.raises(InputError, match=r"pass one of them at a time, such as first\[0\]"):
+        as_intensities(image[None], "first")
+    with pytest.raises(
+        InputError, match=r"cannot be read as an array \(.*BFloat16\); pass a NumPy"
+    ):
+        as_intensities(torch.zeros((2, 4), dtype=torch.bfloat16))
+    # Where torch has no graphics card, a tensor without memory stands for one on it.
+    for gradient, calls in ((False, ".cpu()"), (True, ".detach().cpu()")):
+        away = torch.zeros((2, 4, 3), device="meta", requires_grad=gradient)
+        with pytest.raises(InputError, match=re.escape(f"pass first{calls}.")):
+            as_intensities(away, "first")

@@ -16,7 +16,7 @@ from PIL import Image
 import hamflow
 from _problems import same_bytes
 from _route import STAGES, estimate, shifted, usual
-from hamflow import FlowResult, Window
+from hamflow import FlowResult, InputError, Window
 from hamflow.io._record import write_record
 from hamflow.visualize import STYLES, add_key, render
 
@@ -147,7 +147,28 @@ def test_warp() -> None:
 def test_warp_of_a_file(tmp_path: Path) -> None:
     second = shifted(5, -3)[1]
     hamflow.write_image(tmp_path / "second.png", second)
-    assert same_bytes(usual().warp(tmp_path / "second.png"), usual().warp(second))
+    for path in (tmp_path / "second.png", str(tmp_path / "second.png")):
+        assert same_bytes(usual().warp(path), usual().warp(second))
+    with pytest.raises(hamflow.FileError, match="does not exist"):
+        usual().warp(tmp_path / "gone.png")
+
+
+def test_warp_of_other_images() -> None:
+    second = shifted(5, -3)[1]
+    expected = usual().warp(second)
+    picture = Image.fromarray(second)
+    for same in (picture, picture.convert("RGBA"), second.tolist()):
+        assert (usual().warp(same) == expected).all()
+    palette = picture.convert("P")
+    assert same_bytes(usual().warp(palette), usual().warp(palette.convert("RGB")))
+    gray = np.ascontiguousarray(second[..., 0])
+    assert same_bytes(usual().warp(gray), np.ascontiguousarray(expected[..., 0]))
+    torch = pytest.importorskip("torch")
+    assert same_bytes(usual().warp(torch.from_numpy(second)), expected)
+    with pytest.raises(InputError, match=r"pass image1\.detach\(\)"):
+        usual().warp(torch.zeros((60, 80), requires_grad=True))
+    with pytest.raises(InputError, match="image must have as many rows and columns as flow"):
+        usual().warp(second[1:])
 
 
 def test_repr() -> None:

@@ -11,16 +11,41 @@ from numpy.typing import ArrayLike, NDArray
 from hamflow.errors import InputError
 
 
+def to_array(value: Any, name: str) -> NDArray[Any]:
+    """Return what a user passes as an array: anything that NumPy can read without copying it.
+
+    Tensors on the CPU are read by NumPy's own protocol, so no other library is imported here.
+    """
+    if value is None:
+        raise InputError(
+            f"{name} is None; OpenCV's imread returns this for a file that it cannot read, so "
+            "check the path."
+        )
+    try:
+        return np.asarray(value)
+    except Exception as error:  # of many kinds, depending on the library that the value is from
+        calls = ".detach()" if getattr(value, "requires_grad", False) else ""
+        calls += ".cpu()" if str(getattr(value, "device", "cpu")) != "cpu" else ""
+        if calls:
+            raise InputError(
+                f"{name} is a tensor that NumPy cannot read as it is; pass {name}{calls}."
+            ) from error
+        why = next(iter(str(error).splitlines()), type(error).__name__).removesuffix(".")
+        raise InputError(
+            f"{name} cannot be read as an array ({why}); pass a NumPy array."
+        ) from error
+
+
 def as_flow(flow: ArrayLike, name: str = "flow") -> NDArray[np.floating[Any]]:
     """Return a flow as an H×W×2 array of float32, or of float64 if it is one.
 
     If it has another shape, no pixel or no real numbers, the InputError calls it `name`.
     """
-    array = np.asarray(flow)
+    array = to_array(flow, name)
     if array.ndim != 3 or array.shape[2] != 2 or array.size == 0:
         raise InputError(
             f"{name} must have the shape (height, width, 2) with at least one pixel, "
-            f"but has {array.shape}."
+            f"but has {array.shape}{_other_order(array, name, (2,))}."
         )
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} must hold real numbers, but is of type {array.dtype}.")
@@ -30,33 +55,57 @@ def as_flow(flow: ArrayLike, name: str = "flow") -> NDArray[np.floating[Any]]:
 
 def as_image(image: ArrayLike, name: str = "image") -> NDArray[Any]:
     """Return an image as an array of shape H×W or H×W×3, of any type, with at least one pixel."""
-    array = np.asarray(image)
+    array = to_array(image, name)
     gray = array.ndim == 2
     color = array.ndim == 3 and array.shape[2] == 3
     if not (gray or color) or array.size == 0:
         raise InputError(
             f"{name} must have the shape (height, width) or (height, width, 3) with at least "
-            f"one pixel, but has {array.shape}."
+            f"one pixel, but has {array.shape}{_other_order(array, name, (1, 3, 4))}."
         )
     return array
+
+
+def _other_order(array: NDArray[Any], name: str, channels: tuple[int, ...]) -> str:
+    """Return a remedy for shapes that come from other libraries, as the end of a sentence."""
+    if array.size == 0:
+        return "; check how it was read or cut out"
+    if array.ndim == 4:
+        return f"; pass one of them at a time, such as {name}[0]"
+    if array.ndim == 3 and array.shape[0] in channels and array.shape[2] not in channels:
+        return (
+            f"; its channels come first, so pass {name}.transpose(1, 2, 0), or of a tensor "
+            f"{name}.permute(1, 2, 0)"
+        )
+    return ""
 
 
 def as_intensities(image: ArrayLike, name: str = "image") -> NDArray[Any]:
     """Return an image, H×W or H×W×3, of uint8, uint16, or floating point from 0 to 1."""
     array = as_image(image, name)
     if array.dtype.kind == "f":
-        if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
-            remedy = "divide it by its largest possible value"
-            if not np.isfinite(array).all():
-                remedy = "replace those that are NaN or infinite"
+        least, most = array.min(), array.max()
+        if not (least >= 0 and most <= 1):  # NaN fails both
             raise InputError(
-                f"{name} must have values from 0 to 1 if it is floating point; {remedy}."
+                f"{name} must have values from 0 to 1 if it is floating point; "
+                f"{_into_range(float(least), float(most))}."
             )
     elif array.dtype not in (np.uint8, np.uint16):
         raise InputError(
-            f"{name} must be of type uint8, uint16 or floating point, but is {array.dtype}."
+            f"{name} must be of type uint8, uint16 or floating point, but is {array.dtype}; if its "
+            f"values are from 0 to 255, pass it as uint8."
         )
     return array
+
+
+def _into_range(least: float, most: float) -> str:
+    if not (math.isfinite(least) and math.isfinite(most)):
+        return "replace those that are NaN or infinite"
+    if least < 0:
+        return f"its smallest is {least:.3g}, so undo its normalization"
+    if most <= 65535:
+        return f"its largest is {most:.3g}, so divide it by {255 if most <= 255 else 65535}"
+    return "divide it by its largest possible value"
 
 
 def unit_intensities(image: ArrayLike, name: str = "image") -> NDArray[np.float32]:

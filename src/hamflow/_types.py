@@ -38,7 +38,10 @@ Costs = NDArray[np.float64]
 """(H, W): unrounded costs of a labeling."""
 
 StageProgress = Callable[[str, float], object]
-"""Told the name of the stage that begins, and which share of the work (0 to 1) is done."""
+"""Told the name of the stage that begins, and which share of the work (0 to 1) is done.
+
+At the end it is told "done" and 1.
+"""
 CountProgress = Callable[[str, int, int], object]
 """Told the name of a piece of work, how many pieces are done, and how many there are."""
 

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hamflow._log import logger
+from hamflow._progress import stage_progress
 from hamflow._types import Field, Flow, ImageLike, Mask, StageProgress
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.descriptors import Descriptor, load_model
@@ -80,16 +82,16 @@ class Estimator:
         return found | ({"coarse_model": self._coarse.fingerprint} if self._coarse else {})
 
     def estimate(
-        self, image0: ImageLike, image1: ImageLike, *, progress: StageProgress | None = None
+        self, image0: ImageLike, image1: ImageLike, *, progress: StageProgress | bool | None = None
     ) -> FlowResult:
         """Estimate the flow from one image to another.
 
         Parameters
         ----------
         image0, image1 : array, PIL image or path
-            Of one size; gray, RGB (not BGR) or RGBA; uint8, uint16, or floating point in 0..1.
-        progress : callable, optional
-            Called with the name of a stage and the share of the work that is done.
+            As for `hamflow.estimate`.
+        progress : bool or callable, optional
+            As for `hamflow.estimate`.
         """
         frames = self.frame(image0, "image0"), self.frame(image1, "image1")
         return self.between(*frames, progress=progress)[0]
@@ -124,7 +126,7 @@ class Estimator:
         frame1: Frame,
         *,
         previous: Matches | None = None,
-        progress: StageProgress | None = None,
+        progress: StageProgress | bool | None = None,
     ) -> tuple[FlowResult, Matches]:
         """Estimate the flow between two prepared frames.
 
@@ -135,8 +137,8 @@ class Estimator:
         previous : Matches, optional
             The second value returned for the pair before in a video: its window and labels take
             the place of the search at a coarse scale.
-        progress : callable, optional
-            As for `estimate`.
+        progress : bool or callable, optional
+            As for `hamflow.estimate`.
 
         Returns
         -------
@@ -144,10 +146,18 @@ class Estimator:
         matches : Matches
             For the next pair.
         """
-        _check_sizes(frame0, frame1)
-        frames = (frame0, frame1)
-        clock = Clock(progress)
+        _check_frames(frame0, frame1)
+        with stage_progress(progress) as told:
+            clock = Clock(told)
+            result, matches = self._between((frame0, frame1), previous, clock)
+            clock.finish()
+        _report(result, clock)
+        return result, matches
 
+    def _between(
+        self, frames: tuple[Frame, Frame], previous: Matches | None, clock: Clock
+    ) -> tuple[FlowResult, Matches]:
+        frame0, frame1 = frames
         # Descriptors and matching, check and completion: from coarse to fine.
         plan = SearchPlan(frame0.shape, self.config, self.window, previous)
         matches: Matches | None = None
@@ -223,25 +233,40 @@ def estimate(
     *,
     scale: int | None = None,
     model: str | None = None,
-    progress: StageProgress | None = None,
+    progress: StageProgress | bool | None = None,
 ) -> FlowResult:
     """Estimate the flow from one image to another.
 
     Parameters
     ----------
     image0, image1 : array, PIL image or path
-        Of one size; gray, RGB (not OpenCV's BGR) or RGBA; uint8, uint16, or floating point in
-        0..1.
+        Of one size; (H, W), (H, W, 1), (H, W, 3) or (H, W, 4); uint8, uint16, or floating point in
+        0..1. Tensors on the CPU are arrays, too. Colors are RGB: pass ``image[..., ::-1]`` of what
+        OpenCV reads, which is BGR.
     preset : str, path or EstimatorConfig
         ``"realtime"``, ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file, or the settings.
     window, scale, model
         As for `Estimator`.
-    progress : callable, optional
-        Called with the name of a stage and the share of the work that is done.
+    progress : bool or callable, optional
+        True shows a bar, on the terminal or in a notebook. A function is called with the name of
+        the stage that begins and the share of the work that is done, which never falls; at the end
+        with "done" and 1.
 
     Returns
     -------
     FlowResult
+
+    Raises
+    ------
+    InputError
+        If an image or an argument is wrong; the message says what to do.
+    FileError
+        If a file cannot be read.
+
+    Notes
+    -----
+    The logger ``"hamflow"`` gets a line for each pair at the level INFO, and for each stage at the
+    level DEBUG; without ``logging.basicConfig(level=logging.INFO)`` or the like nothing is printed.
 
     Examples
     --------
@@ -273,10 +298,26 @@ def _descriptor(setting: str, name: str, cell: int) -> Descriptor:
     return found
 
 
-def _check_sizes(frame0: Frame, frame1: Frame) -> None:
+def _report(result: FlowResult, clock: Clock) -> None:
+    height, width = result.flow.shape[:2]
+    logger.info(
+        "%d×%d pixels, window of %d×%d pixels, matched at scale 1/%d, gap %s, %.2f s%s",
+        *(width, height, result.window.du, result.window.dv, result.scale),
+        "unknown" if result.gap is None else f"{result.gap:.2%}",
+        *(sum(clock.seconds.values()), ", a cut" if result.cut else ""),
+    )
+
+
+def _check_frames(frame0: Frame, frame1: Frame) -> None:
+    for name, frame in (("frame0", frame0), ("frame1", frame1)):
+        if not isinstance(frame, Frame):
+            raise InputError(
+                f"{name} must be a Frame, which Estimator.frame(image) makes, but is of type "
+                f"{type(frame).__name__}; for two images call Estimator.estimate."
+            )
     if frame0.shape != frame1.shape:
         sizes = [f"{shape[1]}×{shape[0]}" for shape in (frame0.shape, frame1.shape)]
         raise InputError(
             f"The two images must have one size, but are {sizes[0]} and {sizes[1]} "
-            "(width × height)."
+            "(width × height); crop or resize one of them."
         )

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from hamflow._check import as_flow
+from hamflow._check import as_flow, to_array
 from hamflow._types import ImageLike
 from hamflow.crf.solver import CrfStep
 from hamflow.errors import FileError, InputError
 from hamflow.flow import warp
-from hamflow.io import read_image, split_flow_name, write_flow
+from hamflow.io import split_flow_name, write_flow
 from hamflow.io._record import read_record, write_record
+from hamflow.io.images import as_colors
 from hamflow.visualize import Style, render
 from hamflow.window import Window
 
@@ -69,8 +71,13 @@ class FlowResult:
     cut: bool = False
 
     def warp(self, image1: ImageLike, *, fill: float = 0) -> NDArray[Any]:
-        """Warp the second image, an array or a file, to the first; see `hamflow.warp`."""
-        return warp(_pixels(image1), self.flow, fill=fill)
+        """Warp the second image to the first; see `hamflow.warp`.
+
+        It may be an array, a tensor on the CPU, a PIL image or the path of a file.
+        """
+        if isinstance(image1, str | os.PathLike | Image.Image):
+            image1 = as_colors(image1, "image1")
+        return warp(to_array(image1, "image1"), self.flow, fill=fill)
 
     def to_color(self, max_flow: float | None = None, *, key: bool = False) -> NDArray[np.uint8]:
         """Show the flow in the colors of the Middlebury wheel, (H, W, 3) uint8 in RGB.
@@ -91,9 +98,12 @@ class FlowResult:
     ) -> NDArray[np.uint8]:
         """Show the result in a style: "color", "overlay", "arrows" or "side-by-side".
 
-        `image0` is the first image, an array or a file; see `hamflow.visualize.render`.
+        `image0` is the first image: an array, a tensor on the CPU, a PIL image or the path of a
+        file. See `hamflow.visualize.render`.
         """
-        return render(None if image0 is None else _pixels(image0), self, style, max_flow, key=key)
+        return render(
+            None if image0 is None else as_colors(image0, "image0"), self, style, max_flow, key=key
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a ``.npz`` file, or the flow alone to a file of another suffix.
@@ -153,8 +163,6 @@ class FlowResult:
         }
 
     def _repr_png_(self) -> bytes:
-        from PIL import Image  # noqa: PLC0415  (only notebooks ask for it)
-
         buffer = io.BytesIO()
         Image.fromarray(self.to_color(key=True)).save(buffer, "PNG")
         return buffer.getvalue()
@@ -164,7 +172,3 @@ class FlowResult:
         gap = "" if self.gap is None else f", gap {self.gap:.2%}"
         gap = ", cut" if self.cut else gap
         return f"<FlowResult {width}×{height}{gap}, {sum(self.timings.values()):.2f} s>"
-
-
-def _pixels(image: ImageLike) -> NDArray[Any]:
-    return read_image(image) if isinstance(image, str | os.PathLike) else np.asarray(image)

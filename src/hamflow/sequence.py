@@ -13,8 +13,9 @@ from hamflow._types import Field, Flow, ImageLike, Mask, Pixels
 from hamflow.config import EstimatorConfig
 from hamflow.errors import FileError
 from hamflow.estimator import Estimator
+from hamflow.io.images import as_colors
 from hamflow.io.video import FrameImage, FrameReader, Frames, is_source, open_frames
-from hamflow.pipeline.frame import Frame, as_colors
+from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches
 from hamflow.result import FlowResult
 

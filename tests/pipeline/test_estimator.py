@@ -128,7 +128,7 @@ def test_scales(scale: int) -> None:
 
 def test_different_sizes() -> None:
     first, second = shifted(5, -3)
-    with pytest.raises(InputError, match=r"one size, but are 80×60 and 79×60 \(width × height\)"):
+    with pytest.raises(InputError, match=r"80×60 and 79×60 \(width × height\); crop or resize"):
         estimate(first, second[:, :-1])
 
 
@@ -141,8 +141,16 @@ def test_different_sizes() -> None:
         (np.full((60, 80), -0.01), "must have values from 0 to 1"),
         (np.zeros((60, 80), np.int32), "must be of type uint8, uint16 or floating point"),
         (np.zeros((60, 80, 2), np.uint8), "must have the shape"),
-        (np.zeros((0, 80), np.uint8), "must have the shape"),
-        (None, "must have the shape"),
+        (np.zeros((0, 80), np.uint8), "must have the shape .*; check how it was read or cut out"),
+        (None, "is None; OpenCV's imread"),
+        (np.full((60, 80), 200.0), "must have .* its largest is 200, so divide it by 255"),
+        (np.full((60, 80), 999.0), "must have .*, so divide it by 65535"),
+        (np.full((60, 80), -2.0), "must have .* its smallest is -2, so undo its normalization"),
+        (np.full((60, 80), np.inf), "must have .*; replace those that are NaN or infinite"),
+        (np.zeros((60, 80), np.int64), "must be of .* from 0 to 255, pass it as uint8"),
+        (np.zeros((3, 60, 80), np.uint8), r"must have .*channels come first, .*permute\(1, 2, 0\)"),
+        (np.zeros((1, 60, 80, 3), np.uint8), r"must have .* pass one of them at a time, .*\[0\]"),
+        ([[1, 2], [3]], r"cannot be read as an array \(.*\); pass a NumPy array"),
     ],
 )
 def test_bad_images(which: int, bad: Any, message: str) -> None:
@@ -150,6 +158,15 @@ def test_bad_images(which: int, bad: Any, message: str) -> None:
     images[which] = bad
     with pytest.raises(InputError, match=f"^image{which} {message}"):
         estimate(*images)
+
+
+def test_arrays_in_place_of_frames() -> None:
+    estimator, image = Estimator(SMALL), texture(20, 30)
+    wrong: Any = image
+    with pytest.raises(InputError, match=r"^frame0 must be a Frame, .* call Estimator\.estimate"):
+        estimator.between(wrong, wrong)
+    with pytest.raises(InputError, match=r"^frame1 must be a Frame, .* type ndarray"):
+        estimator.between(estimator.frame(image), wrong)
 
 
 def test_bad_files(tmp_path: Path) -> None:
@@ -222,8 +239,10 @@ def test_progress() -> None:
     Estimator(SMALL).estimate(*images, progress=lambda name, share: calls.append((name, share)))
     shares = [share for _, share in calls]
     assert shares == sorted(shares)
-    assert 0 <= shares[0] < shares[-1] <= 1
-    assert list(dict.fromkeys(name for name, _ in calls)) == [*STAGES, "assessment"]
+    assert shares[0] >= 0
+    assert list(dict.fromkeys(name for name, _ in calls)) == [*STAGES, "assessment", "done"]
+    assert shares[-1] == 1
+    assert shares.count(1) == 1
 
 
 def test_threads() -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, UnidentifiedImageError
 
-from hamflow._check import as_image, to_bytes
+from hamflow._check import as_image, as_intensities, to_array, to_bytes
+from hamflow._types import ImageLike, Pixels
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io._png16 import is_png16, read_png16
@@ -103,6 +104,31 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
             ) from error
     upright = _UPRIGHT.get(orientation, _UPRIGHT[1])(pixels)
     return np.ascontiguousarray(upright) if upright.shape[2] == 3 else np.repeat(upright, 3, axis=2)
+
+
+def as_colors(image: ImageLike, name: str = "image") -> Pixels:
+    """Return any image as (H, W, 3), of uint8 or uint16, or floating point in 0..1.
+
+    It may be an array, a tensor on the CPU, a PIL image or the path of a file. If it is none of
+    them, the InputError calls it `name`.
+    """
+    if isinstance(image, str | os.PathLike):
+        array: NDArray[Any] = read_image(image)
+    elif isinstance(image, Image.Image) and not image.mode.startswith(("1", "I", "F")):
+        array = np.asarray(image.convert("RGB"))  # palettes, CMYK, gray with alpha
+    else:
+        array = to_array(image, name)
+    if array.ndim == 3 and array.shape[2] in (1, 4):
+        array = array[:, :, 0] if array.shape[2] == 1 else array[:, :, :3]
+    if isinstance(image, Image.Image) and image.mode.startswith("I"):
+        # Pillow's modes for 16 bits; int32 holds them, too.
+        if array.min() < 0 or array.max() > 65535:
+            raise InputError(f"{name} must have values from 0 to 65535.")
+        array = array.astype(np.uint16)
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8) * np.uint8(255)
+    array = as_intensities(array.astype(array.dtype.newbyteorder("="), copy=False), name)
+    return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
 
 
 @contextmanager

@@ -6,11 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hamflow._log import logger
 from hamflow._types import StageProgress
 
 
 class Clock:
-    """Adds up the seconds of each stage, and reports when one begins."""
+    """Adds up the seconds of each stage, and reports when one begins, to the log when it ends."""
 
     def __init__(self, progress: StageProgress | None = None) -> None:
         self.seconds: dict[str, float] = {}
@@ -30,3 +31,10 @@ class Clock:
         finally:
             elapsed = time.perf_counter() - start
             self.seconds[name] = self.seconds.get(name, 0.0) + elapsed
+            logger.debug("%s: %.3f s", name, elapsed)
+
+    def finish(self) -> None:
+        """Report that everything is done."""
+        self._share = 1.0
+        if self._progress is not None:
+            self._progress("done", 1.0)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image as PillowImage
 
-from hamflow._check import as_intensities
 from hamflow._scale import reduced
-from hamflow._types import Bits, Image, ImageLike, Pixels
+from hamflow._types import Bits, Image, ImageLike
 from hamflow.descriptors import Descriptor
 from hamflow.descriptors.architecture import CELL
-from hamflow.errors import InputError
-from hamflow.io import read_image
+from hamflow.io.images import as_colors
 
 T = TypeVar("T")
 
@@ -100,24 +95,3 @@ def as_pixels(image: ImageLike, name: str = "image") -> Image:
     if array.dtype.kind == "u":
         array = array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
     return np.ascontiguousarray(array, np.float32)
-
-
-def as_colors(image: ImageLike, name: str = "image") -> Pixels:
-    """Return any image as (H, W, 3), of uint8 or uint16, or floating point in 0..1."""
-    if isinstance(image, str | os.PathLike):
-        array: NDArray[Any] = read_image(image)
-    elif isinstance(image, PillowImage.Image) and not image.mode.startswith(("1", "I", "F")):
-        array = np.asarray(image.convert("RGB"))  # palettes, CMYK, gray with alpha
-    else:
-        array = np.asarray(image)
-    if array.ndim == 3 and array.shape[2] in (1, 4):
-        array = array[:, :, 0] if array.shape[2] == 1 else array[:, :, :3]
-    if isinstance(image, PillowImage.Image) and image.mode.startswith("I"):
-        # Pillow's modes for 16 bits; int32 holds them, too.
-        if array.min() < 0 or array.max() > 65535:
-            raise InputError(f"{name} must have values from 0 to 65535.")
-        array = array.astype(np.uint16)
-    if array.dtype == np.bool_:
-        array = array.astype(np.uint8) * np.uint8(255)
-    array = as_intensities(array.astype(array.dtype.newbyteorder("="), copy=False), name)
-    return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hamflow._log import logger
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.look import narrowed
@@ -44,6 +45,7 @@ def search(
             windows = narrowed((bits[0], bits[1]), windows)
     found = []
     for k, window in enumerate(windows):
+        logger.debug("search at scale 1/%d in %s", step.scale, window)
         with clock.stage("matching", step.share + 0.05 + 0.1 * k):
             pair = (bits[k], bits[1 - k])
             labels = step.initial_labels[k] if step.initial_labels else None
