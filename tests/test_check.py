@@ -88,7 +88,7 @@ def test_to_bytes() -> None:
 
 def test_tensors() -> None:
     torch = pytest.importorskip("torch")
-    image = torch.arange(24, dtype=torch.uint8).reshape(2, 4, 3)
+    image = torch.arange(48, dtype=torch.uint8).reshape(2, 8, 3)
     assert (as_intensities(image) == image.numpy()).all()
     assert np.shares_memory(as_intensities(image), image.numpy())
     flow = torch.zeros((2, 4, 2))
