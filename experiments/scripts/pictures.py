@@ -4,6 +4,9 @@
 
 - sheet.png: the demo's scene, its true flow, the flows of Hamflow and of the best of OpenCV's
   methods, and their errors;
+- styles.png: the flow of that scene in all styles of `hamflow.visualize.render`;
+- scale.png: how a video that begins at rest looks with the scale of its first frame, and with a
+  running one; and a turning disk with vectors beyond full color darkened, and clamped;
 - with ROOT, a folder of pairs with known flow, also pairs.png: the flow of each pair and its error,
   without the frames; and sparsification.png: the mean error that is left when the least confident
   pixels are removed.
@@ -24,7 +27,7 @@ from hamflow.datasets import demo_scene
 from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import Sparsification, opencv_methods, sparsification
 from hamflow.flow import endpoint_error
-from hamflow.visualize import error_map, wheel_picture
+from hamflow.visualize import STYLES, RunningScale, error_map, typical_length, wheel_picture
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 Picture = NDArray[np.uint8]
@@ -34,6 +37,8 @@ def main() -> None:
     """Draw the scene, and the pairs if there are any."""
     estimator = hamflow.Estimator("balanced")
     draw_sheet(estimator)
+    draw_styles(estimator)
+    draw_scale()
     if len(sys.argv) > 1:
         draw_pairs(estimator, FolderDataset(sys.argv[1]))
 
@@ -46,14 +51,16 @@ def draw_sheet(estimator: hamflow.Estimator) -> None:
     errors = {name: float(endpoint_error(f, scene.flow).mean()) for name, f in flows.items()}
     print(errors)
     best = min((name for name in flows if name != "Hamflow"), key=lambda name: errors[name])
-    longest = float(np.linalg.norm(scene.flow, axis=2).max())
+    longest = typical_length(scene.flow)
 
     def color(flow: NDArray[np.float32]) -> Picture:
         return hamflow.flow_to_color(flow, max_flow=longest)
 
     maps = {name: error_map(flows[name], scene.flow) for name in ("Hamflow", best)}
     room = maps[best].shape[0] - scene.flow.shape[0]
-    key = _color_key(scene.flow.shape[1], room, f"direction and length, up to {longest:.0f} px")
+    key = _color_key(
+        scene.flow.shape[1], room, f"direction and length; full color is {longest:.0f} px"
+    )
     columns = [
         [("First frame", scene.image0), ("True flow", np.concatenate([color(scene.flow), key]))],
         *(
@@ -65,6 +72,50 @@ def draw_sheet(estimator: hamflow.Estimator) -> None:
         ),
     ]
     save("sheet.png", list(zip(*columns, strict=True)), font_size=23)
+
+
+def draw_styles(estimator: hamflow.Estimator) -> None:
+    """Draw the demo's scene in all styles."""
+    scene = demo_scene(height=288, width=512)
+    result = estimator.estimate(scene.image0, scene.image1)
+    panels = []
+    for style in STYLES:
+        picture = result.render(scene.image0, style)
+        panels.append((f'"{style}"', _thumbnail(picture, 512)))
+    save("styles.png", [panels[:2], panels[2:]], font_size=18)
+
+
+def draw_scale() -> None:
+    """Draw what the rule of scale is good for: no dark frames, no false edges."""
+    y, x = np.mgrid[-1:1:160j, -1.4:1.4:224j].astype(np.float32)
+    disk = (np.hypot(x, y) < 0.9)[:, :, None]
+    turning = np.where(disk, np.stack([-y, x], axis=2), np.float32(0))
+    speeds = [0.2, 0.2, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8]
+    lengths = [typical_length(speed * turning) for speed in speeds]
+    scale = RunningScale()
+    running = [scale.add(length) for length in lengths]
+    rows = []
+    for title, scales, color in (
+        ("first frame's scale, darkened beyond", [lengths[0]] * len(speeds), _darkened),
+        ("running scale, clamped", running, hamflow.flow_to_color),
+    ):
+        shown = [
+            (
+                f"frame {k + 1}: {scales[k]:.1f} px" if k else title,
+                color(speeds[k] * turning, max_flow=scales[k]),
+            )
+            for k in (0, 2, 5, 8, 11)
+        ]
+        rows.append(shown)
+    save("scale.png", rows, font_size=13)
+
+
+def _darkened(flow: NDArray[np.float32], max_flow: float) -> Picture:
+    """Return the colors with vectors beyond full color at 75 %, as the package flow_vis has it."""
+    picture = hamflow.flow_to_color(flow, max_flow=max_flow)
+    beyond = np.linalg.norm(flow, axis=2) > max_flow
+    picture[beyond] = (0.75 * picture[beyond]).astype(np.uint8)
+    return picture
 
 
 def _color_key(width: int, height: int, text: str) -> Picture:
@@ -84,7 +135,7 @@ def draw_pairs(estimator: hamflow.Estimator, pairs: FolderDataset) -> None:
         error = endpoint_error(result.flow, pair.flow)
         assert result.confidence is not None
         curves.append(sparsification(error, result.confidence))
-        longest = float(np.nanmax(np.linalg.norm(pair.flow, axis=2)))
+        longest = typical_length(pair.flow)
         name = f"{pair.name}: {float(np.nanmean(error)):.2f} px"
         tiles.append((name, _thumbnail(hamflow.flow_to_color(result.flow, max_flow=longest))))
         tiles.append(("", _thumbnail(error_map(result.flow, pair.flow))))

@@ -41,9 +41,11 @@ def color_wheel() -> NDArray[np.float64]:
 def flow_to_color(flow: ArrayLike, max_flow: float | None = None) -> NDArray[np.uint8]:
     """Show a flow in the colors of the Middlebury wheel.
 
-    The hue is the direction, the saturation is the length. Up to full color the result is the same
-    as that of the package ``flow_vis``. Vectors beyond it keep the full color of their direction,
-    where ``flow_vis`` darkens them: that would draw edges into a surface that moves as a whole.
+    The hue is the direction, the saturation is the length. The result is the same as that of the
+    package ``flow_vis``, except for two of its properties, which draw edges into a surface that
+    moves as a whole: vectors beyond full color keep the color of their direction, where
+    ``flow_vis`` darkens them; and directions less than 1/54 of the circle (7°) above right lead to
+    red without the seam that ``flow_vis`` has there.
 
     Parameters
     ----------
@@ -76,6 +78,7 @@ def flow_to_color(flow: ArrayLike, max_flow: float | None = None) -> NDArray[np.
     scale = vectors.dtype.type(longest) + 1e-5  # flow_vis adds this constant, too
 
     wheel = color_wheel() / 255.0
+    wheel[-1] = wheel[0]  # closes the circle: right is the first color, and also the last one
     image = np.empty((*unknown.shape, 3), np.uint8)
     for rows in row_blocks(*unknown.shape):
         image[rows] = _colors(vectors[rows, :, 0] / scale, vectors[rows, :, 1] / scale, wheel)
