@@ -58,6 +58,21 @@ def test_the_loops_over_a_video(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["0", "1"]
 
 
+def test_the_examples_of_pictures(files: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("tqdm")
+    caplog.set_level("INFO", "hamflow")
+    names: dict[str, object] = {"hamflow": hamflow}
+    text = (ROOT / "docs" / "pictures.md").read_text(encoding="utf-8")
+    for code in blocks(text, "python"):
+        exec(code, names)
+    for name in ("flow.png", "overlay.png"):
+        assert hamflow.read_image(files / name).shape == (64, 96, 3)
+    # The line of the log is as the page shows it.
+    (shown,) = re.findall("^# INFO:hamflow:(.*)", text, re.MULTILINE)
+    said = caplog.messages[-1]
+    assert re.sub(r"[\d.]+", "N", said) == re.sub(r"[\d.]+", "N", shown)
+
+
 def test_the_toml_file(tmp_path: Path) -> None:
     (text,) = blocks(PAGE, "toml")
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
