@@ -157,7 +157,7 @@ def _network(name: str) -> Callable[[Pixels, Pixels], Any]:
     return estimate
 
 
-def rendered(photographs: str, count: int) -> dict[str, Any]:
+def rendered(photographs: str | None, count: int) -> dict[str, Any]:
     """Return the mean endpoint error of each method on rendered scenes."""
     scenes = SyntheticDataset(_SCENES, photographs, seed=77, size=count)
     methods = {name: Method(name) for name in NAMES if name not in _UPDATES}
