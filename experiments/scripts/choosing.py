@@ -6,11 +6,11 @@
     python -m experiments.scripts.choosing
 
 The first three write experiments/results/choosing.json: the seconds and the peak memory of each
-method in a process of its own, for a rendered pair of two sizes; the errors on rendered scenes; and
-what an installation takes on the disk. METHOD is a preset, a method of OpenCV, or raft-small or
-raft-large, which are torchvision's networks with random weights: their time and their memory do not
-depend on the weights. The last line writes the tables of the page, and draws its chart, from that
-file and from pair.json of ``bench pair``.
+method in a process of its own, for a rendered pair of two sizes, the best of all runs since the
+file was removed; the errors on rendered scenes; and what an installation takes on the disk. METHOD
+is a preset, a method of OpenCV, or raft-small or raft-large, which are torchvision's networks with
+random weights: their time and their memory do not depend on the weights. The last line writes the
+tables of the page, and draws its chart, from that file and from pair.json of ``bench pair``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -31,6 +32,7 @@ from unittest import mock
 
 import numpy as np
 
+import hamflow
 from experiments.bench.pair import by_group
 from experiments.bench.sequence import rendered_sequence
 from hamflow._memory import peak_memory
@@ -63,13 +65,13 @@ NAMES = {
     "raft-large": "RAFT",
 }
 _UPDATES = {"raft-small": 12, "raft-large": 32}
+_ENOUGH = 20.0  # seconds after which no further round begins
 _SCENES = SyntheticConfig(height=384, width=512, max_displacement=100, perspective_share=0.5)
-# What has to be installed, and what for.
-_PACKAGES = {
-    "hamflow": (str(ROOT),),
-    "opencv": ("opencv-contrib-python-headless",),
-    "torch": ("torch==2.13.0+cpu", "torchvision==0.28.0"),
-}
+# What torch needs; PyPI's torchvision itself would bring the torch for CUDA.
+_OF_TORCH = (
+    *("filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "numpy", "pillow"),
+    *("setuptools", "sympy", "typing-extensions"),
+)
 
 
 def main() -> None:
@@ -89,7 +91,7 @@ def main() -> None:
     elif args.task == "rendered":
         _keep("rendered", rendered(args.photographs, args.count))
     elif args.task == "sizes":
-        _keep("bytes", {name: installed(*words) for name, words in _PACKAGES.items()})
+        _keep("bytes", sizes())
     else:
         PAGE.write_text(page(), encoding="utf-8")
         draw()
@@ -114,25 +116,31 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def cost(name: str, rounds: int) -> list[dict[str, float]]:
-    """Return seconds and peak memory for each of the sizes, each in a process of its own."""
+    """Return seconds and peak memory for each of the sizes, each in a process of its own.
+
+    Other processes make a run slower, never faster: earlier runs in the file count, too.
+    """
+    known = read(RESULTS).get("cost", {}).get(name) if (RESULTS / FILE).exists() else None
     found = []
-    for width, height in SIZES:
+    for k, (width, height) in enumerate(SIZES):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
             seconds, memory = process.submit(_alone, name, width, height, rounds).result()
+        print(f"{name}, {width}×{height}: {seconds:.3f} s, {memory / 1e9:.2f} GB", file=sys.stderr)
+        if known is not None:
+            seconds, memory = min(seconds, known[k]["seconds"]), max(memory, known[k]["memory"])
         found.append({"width": width, "height": height, "seconds": seconds, "memory": memory})
-        print(name, found[-1], file=sys.stderr)
     return found
 
 
 def _alone(name: str, width: int, height: int, rounds: int) -> tuple[float, int]:
     first, second, *_ = rendered_sequence(height, width, 4)
     estimate = _network(name) if name in _UPDATES else Method(name)
-    best = float("inf")
-    for _ in range(rounds):
+    spent: list[float] = []
+    while len(spent) < rounds and sum(spent) < _ENOUGH:
         start = time.perf_counter()
         estimate(first, second)
-        best = min(best, time.perf_counter() - start)
-    return best, peak_memory() or 0
+        spent.append(time.perf_counter() - start)
+    return min(spent), peak_memory() or 0
 
 
 def _network(name: str) -> Callable[[Pixels, Pixels], Any]:
@@ -174,18 +182,27 @@ def rendered(photographs: str | None, count: int) -> dict[str, Any]:
     return {"count": count, "errors": means}
 
 
-def installed(*words: str) -> int:
-    """Return the bytes on the disk of packages with all that they need."""
+def sizes() -> dict[str, int]:
+    """Return the bytes on the disk of Hamflow, OpenCV and torch, each with all that it needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {
+        "hamflow": _installed(*project["dependencies"]) + _bytes(Path(hamflow.__file__).parent),
+        "opencv": _installed("opencv-contrib-python-headless"),
+        "torch": _installed("torch==2.13.0+cpu", "torchvision==0.28.0", *_OF_TORCH, alone=True),
+    }
+
+
+def _installed(*words: str, alone: bool = False) -> int:
     with tempfile.TemporaryDirectory() as folder:
         install = ["-m", "pip", "install", "--quiet", "--target", folder, *words]
-        if any(word.startswith("torchvision") for word in words):
-            install.append("--no-deps")  # PyPI's torchvision would bring a torch for CUDA
-            install += ["filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx"]
-            install += ["numpy", "pillow", "setuptools", "sympy", "typing-extensions"]
-        subprocess.run([sys.executable, *install], check=True)
-        # What pip writes is the same everywhere; compiled Python is not.
-        files = (path for path in Path(folder).rglob("*") if path.suffix != ".pyc")
-        return sum(path.stat().st_size for path in files if path.is_file())
+        subprocess.run([sys.executable, *install, *["--no-deps"] * alone], check=True)
+        return _bytes(Path(folder))
+
+
+def _bytes(folder: Path) -> int:
+    # Without compiled Python, which pip may or may not write.
+    files = (path for path in folder.rglob("*") if path.suffix != ".pyc" and path.is_file())
+    return sum(path.stat().st_size for path in files)
 
 
 # --- the page ------------------------------------------------------------------------------------
