@@ -107,9 +107,21 @@ paper: $(VENV)/installed
 	$(LAB) paper table3 --data $(PAIRS) --resume -o out/paper/table3
 	$(LAB) paper figure $(SAMPLE) --weights experiments/results/table1 -o out/paper/figure.png
 
-# docs/results.md from the tables in experiments/results; commit the result.
+# docs/results.md, and the tables and the chart of docs/choosing.md, from the measurements in
+# experiments/results; commit the result.
 results: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[plot]"
 	$(LAB).scripts.results
+	$(LAB).scripts.choosing
+
+# docs/tutorial.ipynb with its outputs; commit the result. `make docs` also brings up to date the pages
+# and the picture that are made from measurements.
+.PHONY: docs tutorial
+tutorial: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[docs]"
+	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False docs/tutorial.ipynb
+
+docs: tutorial results
 
 # docs/pictures/architecture.svg from the imports of the sources; commit the result.
 .PHONY: architecture

@@ -39,9 +39,8 @@ def table_of(first: str, *others: str, title: str | None = None) -> Table:
     Its first column has names, the others have numbers. Where there is no room, headings and cells
     are broken into lines, never cut.
     """
-    table = Table(
-        Column(first, overflow="fold"), title=title, box=SIMPLE_HEAD, padding=(0, 0, 0, 1)
-    )
+    names = Column(first, overflow="fold")
+    table = Table(names, title=title, box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     for heading in others:
         table.add_column(heading, justify="right", overflow="fold")
     return table

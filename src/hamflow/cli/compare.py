@@ -278,7 +278,7 @@ def _contrasts(result: Comparison) -> Table:
     interval = f"95 % interval over {'groups' if result.clusters else 'pairs'}"
     table = table_of(
         "method",
-        *("difference", interval, "mean ratio", "better / worse / equal", "verdict"),
+        *("difference", interval, "ratio", "better / worse / equal", "verdict"),
         title=f"{result.metric}, compared with {result.evaluations[0].label}",
     )
     for one, contrast in zip(result.evaluations[1:], result.contrasts, strict=True):

@@ -14,6 +14,7 @@ from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
 # The extras of pyproject.toml, with the modules that each installs.
 EXTRAS = {
+    "docs": ("ipykernel", "nbclient"),
     "evaluate": ("scipy",),
     "flo5": ("h5py",),
     "peers": ("faiss", "cv2"),

@@ -132,7 +132,8 @@ def pair(
         crf.plot_convergence(found.history, result.plot)
     height, width = found.flow.shape[:2]
     gap = "" if found.gap is None else f", duality gap {found.gap:.2%}"
+    names = ", ".join(str(path) for path in written.values() if path is not None)
     say(
-        f"{width}×{height} pixels, window of {found.window.du}×{found.window.dv} pixels, matched "
-        f"at scale 1/{found.scale}, {sum(found.timings.values()):.2f} s{gap}: {output}"
+        f"Wrote {names}: {width}×{height} pixels, window of {found.window.du}×{found.window.dv} "
+        f"pixels, matched at scale 1/{found.scale}, {sum(found.timings.values()):.2f} s{gap}."
     )
