@@ -83,6 +83,13 @@ def test_to_bytes() -> None:
     assert to_rgb(np.array([[0, 7]], np.uint8)).tolist() == [[[0, 0, 0], [7, 7, 7]]]
 
 
+def test_nothing() -> None:
+    with pytest.raises(InputError, match=r"^first is None; OpenCV's imread returns this"):
+        as_intensities(None, "first")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^backward is None; pass an array"):
+        as_flow(None, "backward")  # type: ignore[arg-type]
+
+
 # --- tensors ---
 
 

@@ -11,16 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 from hamflow.errors import InputError
 
 
+def pixel_array(image: Any, name: str) -> NDArray[Any]:
+    """Return an image as `to_array` does."""
+    if image is None:
+        raise InputError(
+            f"{name} is None; OpenCV's imread returns this for a file that it cannot read, so "
+            "check the path."
+        )
+    return to_array(image, name)
+
+
 def to_array(value: Any, name: str) -> NDArray[Any]:
     """Return what a user passes as an array: anything that NumPy can read without copying it.
 
     Tensors on the CPU are read by NumPy's own protocol, so no other library is imported here.
     """
     if value is None:
-        raise InputError(
-            f"{name} is None; OpenCV's imread returns this for a file that it cannot read, so "
-            "check the path."
-        )
+        raise InputError(f"{name} is None; pass an array.")
     try:
         return np.asarray(value)
     except Exception as error:  # of many kinds, depending on the library that the value is from
@@ -55,7 +62,7 @@ def as_flow(flow: ArrayLike, name: str = "flow") -> NDArray[np.floating[Any]]:
 
 def as_image(image: ArrayLike, name: str = "image") -> NDArray[Any]:
     """Return an image as an array of shape H×W or H×W×3, of any type, with at least one pixel."""
-    array = to_array(image, name)
+    array = pixel_array(image, name)
     gray = array.ndim == 2
     color = array.ndim == 3 and array.shape[2] == 3
     if not (gray or color) or array.size == 0:

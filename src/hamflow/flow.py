@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow._check import as_flow, to_array
+from hamflow._check import as_flow, pixel_array
 from hamflow.errors import InputError
 
 # Pixels that are processed at a time: few enough for their temporaries to stay in the cache.
@@ -75,7 +75,7 @@ def warp(
     >>> warp(second, flow)
     array([[10, 20, 30,  0]], dtype=uint8)
     """
-    source = to_array(image, "image")
+    source = pixel_array(image, "image")
     vectors = as_flow(flow)
     if source.ndim not in (2, 3) or source.shape[:2] != vectors.shape[:2] or source.size == 0:
         raise InputError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from hamflow._check import as_flow, to_array
+from hamflow._check import as_flow, pixel_array
 from hamflow._types import ImageLike
 from hamflow.crf.solver import CrfStep
 from hamflow.errors import FileError, InputError
@@ -77,7 +77,7 @@ class FlowResult:
         """
         if isinstance(image1, str | os.PathLike | Image.Image):
             image1 = as_colors(image1, "image1")
-        return warp(to_array(image1, "image1"), self.flow, fill=fill)
+        return warp(pixel_array(image1, "image1"), self.flow, fill=fill)
 
     def to_color(self, max_flow: float | None = None, *, key: bool = False) -> NDArray[np.uint8]:
         """Show the flow in the colors of the Middlebury wheel, (H, W, 3) uint8 in RGB.

@@ -21,6 +21,8 @@ def test_the_clock_adds_up() -> None:
     assert list(clock.seconds) == ["a", "b", "c"]
     assert min(clock.seconds.values()) >= 0
     assert calls == [("a", 0.1), ("b", 0.5), ("a", 0.5), ("c", 0.9)]
+    clock.finish()
+    assert calls[4:] == [("done", 1.0)]
 
 
 def test_the_clock_counts_what_failed() -> None:

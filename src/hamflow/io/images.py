@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, UnidentifiedImageError
 
-from hamflow._check import as_image, as_intensities, to_array, to_bytes
+from hamflow._check import as_image, as_intensities, pixel_array, to_bytes
 from hamflow._types import ImageLike, Pixels
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
@@ -117,7 +117,7 @@ def as_colors(image: ImageLike, name: str = "image") -> Pixels:
     elif isinstance(image, Image.Image) and not image.mode.startswith(("1", "I", "F")):
         array = np.asarray(image.convert("RGB"))  # palettes, CMYK, gray with alpha
     else:
-        array = to_array(image, name)
+        array = pixel_array(image, name)
     if array.ndim == 3 and array.shape[2] in (1, 4):
         array = array[:, :, 0] if array.shape[2] == 1 else array[:, :, :3]
     if isinstance(image, Image.Image) and image.mode.startswith("I"):
