@@ -81,8 +81,8 @@ def _other_order(array: NDArray[Any], name: str, channels: tuple[int, ...]) -> s
         return f"; pass one of them at a time, such as {name}[0]"
     if array.ndim == 3 and array.shape[0] in channels and array.shape[2] not in channels:
         return (
-            f"; its channels come first, so pass {name}.transpose(1, 2, 0), or of a tensor "
-            f"{name}.permute(1, 2, 0)"
+            "; its channels come first, so move them to the end by .transpose(1, 2, 0), or by "
+            ".permute(1, 2, 0) if it is a tensor"
         )
     return ""
 
