@@ -40,11 +40,11 @@ def test_key_in_the_corner() -> None:
     picture = np.full((200, 300, 3), 77, np.uint8)
     keyed = add_key(picture, 12.34)
     assert (picture == 77).all()
-    wheel = wheel_picture(50)
+    wheel = wheel_picture(48)
     found = [
-        (keyed[top : top + 50, left : left + 50] == wheel).all()
-        for top in range(100, 151)
-        for left in range(200, 251)
+        (keyed[top : top + 48, left : left + 48] == wheel).all()
+        for top in range(100, 153)
+        for left in range(200, 253)
     ]
     assert sum(found) == 1
     changed = (keyed != 77).any(axis=2)

@@ -34,7 +34,7 @@ def image_below(image: ArrayLike, shape: tuple[int, int]) -> Picture:
 def label(picture: Picture, text: str) -> Picture:
     """Write a word on a white card in the upper left corner, if there is room for it."""
     height, width = picture.shape[:2]
-    size = min(28, max(9, min(height, width) // 16))
+    size = min(24, max(9, min(height, width) // 20))
     font = ImageFont.load_default(size)
     margin = max(2, size // 3)
     card = round(font.getlength(text)) + 2 * margin

@@ -114,7 +114,8 @@ def _caption(max_flow: float) -> str:
 
 
 def _card_size(side: int) -> int:
-    return min(160, max(10, side // 4))
+    # A sixth of the shorter side hides little, but in a small picture nobody could read it.
+    return min(128, max(side // 6, min(side // 4, 48), 10))
 
 
 def _with_card(pixels: Picture, content: Picture, caption: str) -> Picture:
@@ -122,9 +123,10 @@ def _with_card(pixels: Picture, content: Picture, caption: str) -> Picture:
     height, width = pixels.shape[:2]
     size = _card_size(min(height, width))
     margin = max(2, size // 12)
-    font = ImageFont.load_default(max(9, size // 6))
+    letters = max(9, size // 5)
+    font = ImageFont.load_default(letters)
     rows, columns = content.shape[:2]
-    inner, line = max(columns, round(font.getlength(caption))), max(12, size // 4)
+    inner, line = max(columns, round(font.getlength(caption))), round(1.35 * letters)
     if inner + 4 * margin > width or rows + line + 4 * margin > height:
         caption, inner, line = "", columns, 0
     # On a card, so that the key is distinct from the picture.
