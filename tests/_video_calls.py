@@ -28,6 +28,7 @@ class Calls:
         self.pairs: list[tuple[str, str]] = []
         self.fresh: list[str] = []
         self.grows = False
+        self.cuts: set[str] = set()
         self.before_call: Callable[[str], object] = lambda name: None
 
     def between(
@@ -50,6 +51,7 @@ class Calls:
             gap=0.0,
             window=Window(0, 1, 0, 1),
             scale=1,
+            cut=first in self.cuts,
         )
         return result, object()
 

@@ -16,9 +16,10 @@ import hamflow
 from _video_calls import QUICK, Calls, files, firsts, run
 from _videos import damage_packet, moving, write_folder, write_video
 from hamflow import Estimator
-from hamflow.cli import video as module
+from hamflow.cli import _video_frames as module
 from hamflow.cli.main import main
 from hamflow.io.video import open_frames
+from hamflow.visualize import RunningScale, render
 
 COMMAND = ("video", *QUICK)
 
@@ -171,7 +172,7 @@ def test_announced_frames_are_missing(
 ) -> None:
     frames = open_frames(write_video(tmp_path / "in.avi", moving(4)))
     frames.count = 9
-    monkeypatch.setattr(module, "open_frames", lambda _: frames)
+    monkeypatch.setattr(module, "open_frames", lambda _, **__: frames)
     assert run(tmp_path / "in.avi", "-o", tmp_path / "out") == 0
     assert "claims 9 frames, but has 4." in capsys.readouterr().out
 
@@ -203,24 +204,55 @@ def test_one_scale_for_all_frames(
     for k in range(1, 5):
         flow = hamflow.read_flow(tmp_path / "a" / f"im{k}.flo")
         assert np.all(flow == (k, 0))
-        expected = hamflow.flow_to_color(flow, max_flow=8)
+        expected = render(None, flow, "color", 8, key=True)
         assert np.array_equal(hamflow.read_image(viz / f"im{k}.png"), expected)
-    assert "--max-flow 8)" in capsys.readouterr().out
+    assert "full color is 8 px (--max-flow 8)" in capsys.readouterr().out
     record = json.loads((viz / "run.jsonl").read_text().splitlines()[1])
     assert record["max_flow"] == 8
     assert record["size"] == [64, 48]
 
 
-def test_the_first_pair_sets_the_scale(
+def test_the_scale_follows_the_motion(
     tmp_path: Path, folder: Path, calls: Calls, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "out.mkv"
-    assert run(folder, "-o", out, "--viz", tmp_path / "viz") == 0
+    calls.grows = True
+    viz = tmp_path / "viz"
+    assert run(folder, "-o", tmp_path / "out.mkv", "--viz", viz, "--no-key") == 0
+    running = RunningScale()
+    scales = [running.add(length) for length in (1, 2, 3, 4)]
+    assert (
+        f"full color is 1 to {scales[-1]:.4g} px (--max-flow 3.85 fixes it)"
+        in capsys.readouterr().out
+    )
+    for k, scale in enumerate(scales, 1):
+        flow = np.full((48, 64, 2), (k, 0), np.float32)
+        picture = hamflow.read_image(viz / f"im{k}.png")
+        assert np.array_equal(picture, hamflow.flow_to_color(flow, max_flow=scale))
+
+
+def test_the_same_scale_if_nothing_changes(
+    tmp_path: Path, folder: Path, calls: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(folder, "-o", tmp_path / "out.mkv") == 0
     assert "full color is 5 px (--max-flow 5)" in capsys.readouterr().out
-    flow = np.full((48, 64, 2), (3, 4), np.float32)
-    pictures = [hamflow.read_image(tmp_path / "viz" / f"im{k}.png") for k in range(1, 5)]
-    for picture in pictures:
-        assert np.array_equal(picture, hamflow.flow_to_color(flow, max_flow=5))
+
+
+def test_cuts(
+    tmp_path: Path, folder: Path, calls: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls.grows = True
+    calls.cuts = {"im2"}
+    args = (folder, "-o", tmp_path / "out", "--viz", tmp_path / "viz")
+    assert run(*args) == 0
+    assert "; 1 cut (after im2)." in (printed := capsys.readouterr().out)
+    # Another scene begins with im3, and the scale anew.
+    lines = (tmp_path / "viz" / "run.jsonl").read_text().splitlines()[1:]
+    records = [json.loads(line) for line in lines]
+    assert [record["max_flow"] for record in records][:3] == [1, 1, 3]
+    assert [record["cut"] for record in records] == [False, True, False, False]
+    # The same is known without computing.
+    assert run(*args) == 0
+    assert capsys.readouterr().out.partition("; ")[2] == printed.partition("; ")[2]
 
 
 # --- options -------------------------------------------------------------------------------------
@@ -241,13 +273,22 @@ def test_wrong_options(
     out, film = tmp_path / "out", tmp_path / "out.mp4"
     assert "--format must be one of" in fails(folder, "-o", out, "--format", ".xyz")
     assert "--format is for" in fails(folder, "-o", film, "--format", ".flo")
-    assert "--fps is for" in fails(folder, "-o", out, "--fps", 9)
+    assert "No output is given" in fails(folder)
+    assert "--video must be a video" in fails(folder, "-o", out, "--video", tmp_path / "x")
+    assert "--viz must be a folder, not" in fails(folder, "-o", out, "--viz", "a.mp4")
+    assert "--occlusion must be a folder, or a video" in fails(folder, "--occlusion", "-")
+    assert "leave --video out" in fails(folder, "-o", film, "--video", tmp_path / "b.mp4")
+    assert "--style is for" in fails(folder, "-o", out, "--style", "arrows")
+    assert "--no-key is for" in fails(folder, "-o", out, "--no-key")
+    assert "--size is for raw frames" in fails(folder, "-o", out, "--size", "64x48")
+    assert "--size must be width and height" in fails("-", "-o", out, "--size", "64")
     assert "--fps must be" in fails(folder, "-o", film, "--fps", 0)
     assert "--max-flow is for" in fails(folder, "-o", out, "--max-flow", 9)
     assert "--max-flow must be" in fails(folder, "-o", film, "--max-flow", 0)
     assert "--output must be a folder, or a video" in fails(folder, "-o", tmp_path / "a.flo")
     assert "are the same file" in fails(folder, "-o", folder)
     assert "are the same file" in fails(folder, "-o", out, "--viz", out)
+    assert "are the same file" in fails(folder, "--occlusion", film, "--video", film)
     assert "are the same file" in fails(folder, "-o", film, "--viz", tmp_path / "out.mp4.parts")
     assert "does not exist" in fails(tmp_path / "gone.mp4", "-o", out)
     assert "create it first" in fails(folder, "-o", tmp_path / "gone" / "out.mp4")

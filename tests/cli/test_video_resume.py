@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from _videos import moving, write_folder, write_video
 from hamflow import FileError
 from hamflow.io import video as video_io
 from hamflow.io.video import open_frames
+from hamflow.visualize import RunningScale
 
 COMMAND = ("video", *QUICK)
 
@@ -42,8 +44,12 @@ def test_continue_a_folder(
     assert firsts(calls) == ["im1", "im2", "im3", "im4"]
     assert calls.fresh == ["im1", "im3"]
     assert "2 pairs done, 2 done before" in (printed := capsys.readouterr().out)
-    # The scale stays that of the very first pair.
-    assert "--max-flow 1)" in printed
+    # The scale goes on from where it was.
+    running = RunningScale()
+    scales = [running.add(length) for length in (1, 2, 3, 4)]
+    assert f"full color is 1 to {scales[-1]:.4g} px" in printed
+    lines = (viz / "run.jsonl").read_text().splitlines()[1:]
+    assert [json.loads(line)["max_flow"] for line in lines] == scales
     assert (out / "im1.flo").read_bytes() == before
     # Nothing left to do; then something that got lost.
     assert run(folder, "-o", out, "--viz", viz) == 0
@@ -252,7 +258,7 @@ def test_nothing_half_written(
         raise FileError("viz: the disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hamflow.scale.outputs.write_image", full)
+        patch.setattr("hamflow.cli._video_outputs.write_image", full)
         assert "disk is full" in fails(folder, "-o", out, "--viz", viz)
     assert not out.exists()
     assert not viz.exists()
@@ -268,7 +274,10 @@ def test_another_scale_is_refused(
     assert run(folder, "-o", out, "--viz", viz) == 130
     message = fails(folder, "-o", out, "--viz", viz, "--max-flow", 9)
     assert (
-        f"{viz / 'run.jsonl'}: holds results of other settings (max_flow was 5.0, not 9" in message
+        f"{viz / 'run.jsonl'}: holds results of other settings (max_flow was running, not 9"
+        in message
     )
+    message = fails(folder, "-o", out, "--viz", viz, "--style", "overlay")
+    assert "(style was color, not overlay)" in message
     # Flow files do not depend on it.
     assert run(folder, "-o", out, "--viz", tmp_path / "viz2", "--max-flow", 9) == 0
