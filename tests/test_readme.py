@@ -1,8 +1,13 @@
-"""The examples of README.md and docs/estimator.md run, and what the README names exists."""
+"""The examples of README.md and of pages of the documentation run, and what they name exists."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -13,11 +18,14 @@ import hamflow
 from _paths import ROOT
 from _videos import write_video
 from hamflow.cli.app import COMMANDS
+from hamflow.cli.main import main
 from hamflow.config import preset_config
 from hamflow.datasets import demo_scene
+from hamflow.io.video import open_frames
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")
+VIDEO_PAGE = (ROOT / "docs" / "video.md").read_text(encoding="utf-8")
 API = README.split("## The API\n")[1].split("\n## ")[0]
 
 
@@ -71,6 +79,47 @@ def test_the_examples_of_pictures(files: Path, caplog: pytest.LogCaptureFixture)
     (shown,) = re.findall("^# INFO:hamflow:(.*)", text, re.MULTILINE)
     said = caplog.messages[-1]
     assert re.sub(r"[\d.]+", "N", said) == re.sub(r"[\d.]+", "N", shown)
+
+
+def test_the_page_of_videos(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for code in blocks(VIDEO_PAGE, "python"):
+        exec(code, names)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["0 0.0", "0 3", "1 3"]
+    assert open_frames(files / "overlay.mp4").count == 2
+
+
+def commands_of_videos() -> list[str]:
+    return [line for block in blocks(VIDEO_PAGE, "bash") for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("line", [c for c in commands_of_videos() if "ffmpeg" not in c])
+@pytest.mark.usefixtures("files")
+def test_the_commands_of_videos(line: str) -> None:
+    assert main(shlex.split(line)[1:]) == 0
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="needs the program ffmpeg")
+def test_the_pipes_of_videos(files: Path) -> None:
+    lines = [line for line in commands_of_videos() if "ffmpeg" in line]
+    assert len(lines) == 3
+    start = f'set -euo pipefail; hamflow() {{ {sys.executable} -m hamflow "$@"; }}'
+    done = subprocess.run(
+        ["bash", "-c", "\n".join([start, *lines])],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("2 pairs done, ") == 2
+    assert done.stderr.count("2 pairs done, ") == 1
+    assert len(list((files / "small").iterdir())) == 3
+    for name in ("a.mp4", "b.mp4"):
+        frames = open_frames(files / name)
+        assert (frames.count, frames.fps) == (2, 30)
 
 
 def test_the_toml_file(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal
 
+from hamflow.cli._options import Number, option
 from hamflow.errors import InputError
 from hamflow.io.video import MAX_FPS, Frames, open_frames
 
@@ -36,12 +37,12 @@ class FrameOptions:
         pairs that contain it.
     """
 
-    start: int = 1
-    stop: int | None = None
-    every: int = 1
-    fps: float | None = None
-    size: str | None = None
-    on_broken: Literal["stop", "skip"] = "stop"
+    start: Number = 1
+    stop: Annotated[int | None, option("N")] = None
+    every: Number = 1
+    fps: Annotated[float | None, option("FPS")] = None
+    size: Annotated[str | None, option("WxH")] = None
+    on_broken: Annotated[Literal["stop", "skip"], option("{stop,skip}")] = "stop"
 
     def open(self, source: str) -> Frames:
         """Check the options, and open the source."""

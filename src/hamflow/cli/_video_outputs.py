@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import tyro
 from numpy.typing import NDArray
 
 from hamflow._resume import LOG
-from hamflow.cli._options import FLOW_FORMATS, check_distinct, flow_suffix
+from hamflow.cli._options import FLOW_FORMATS, check_distinct, flow_suffix, option
 from hamflow.cli._outputs import OUTPUTS, Output, check_directions
 from hamflow.config import EstimatorConfig
 from hamflow.errors import FileError, InputError
-from hamflow.io import FLOW_SUFFIXES, write_image
+from hamflow.io import READABLE_SUFFIXES, write_image
 from hamflow.io.video import VIDEO_SUFFIXES, StreamWriter, check_video_path
 from hamflow.sequence import VideoItem
 from hamflow.visualize import Style, render
@@ -42,9 +41,11 @@ _TAKES = {
     "--backward": ("folder",),
 }
 # A name with such a suffix is probably not meant to be a folder.
-_FILES = (*FLOW_SUFFIXES, ".gif", ".m4v", ".mov", ".mpg", ".ogv", ".wmv", ".y4m")
-_FORMAT = tyro.conf.arg(
-    name="format", help=f"Format of the flow files: one of {FLOW_FORMATS}. (default: .flo)"
+_FILES = (*READABLE_SUFFIXES, ".gif", ".m4v", ".mov", ".mpg", ".ogv", ".wmv", ".y4m")
+_Folder = Annotated[str | None, option("FOLDER")]
+_FolderOrFilm = Annotated[str | None, option("FOLDER|FILE")]
+_FORMAT = option(
+    "SUFFIX", f"Format of the flow files: one of {FLOW_FORMATS}. (default: .flo)", name="format"
 )
 
 
@@ -55,8 +56,8 @@ class PictureOptions:
     Parameters
     ----------
     style
-        The colors of the Middlebury wheel; these colors over the frame; arrows on the frame; or
-        frame, colors, occlusion and confidence side by side.
+        color: the colors of the Middlebury wheel; overlay: these over the frame; arrows: on the
+        frame; side-by-side: frame, colors, occlusion and confidence.
     max_flow
         The length in pixels that gets full color, and of the longest arrows. By default it follows
         the motion slowly, so that colors do not flicker.
@@ -64,8 +65,8 @@ class PictureOptions:
         Draw the key to colors or arrows in the lower right corner.
     """
 
-    style: Style = "color"
-    max_flow: float | None = None
+    style: Annotated[Style, option("STYLE")] = "color"
+    max_flow: Annotated[float | None, option("PIXELS")] = None
     key: bool = True
 
     def check(self, shown: bool) -> None:
@@ -91,24 +92,25 @@ class MoreOutputs:
     Parameters
     ----------
     video
-        A video of the flow, or - for the standard output, as OUTPUT can be.
-    viz
-        Folder for pictures of the flow (.png), as in the video.
+        A video of the flow, if OUTPUT is a folder; - is the standard output.
     occlusion
-        Folder or video for masks (.png), white where a pixel is occluded in the second frame.
+        Masks, white where a pixel is occluded in the second frame: a folder of .png files, or a
+        video.
     confidence
-        Folder or video for pictures of the confidence (.png), from black (0) to white (1).
+        Pictures of the confidence, from black (0) to white (1): a folder of .png files, or a video.
+    viz
+        Folder for pictures of the flow (.png), the same as in a video.
     backward
         Folder for the flow from the second frame of each pair to the first.
     suffix
         Format of the flow files.
     """
 
-    video: str | None = None
-    viz: str | None = None
-    occlusion: str | None = None
-    confidence: str | None = None
-    backward: str | None = None
+    video: Annotated[str | None, option("FILE")] = None
+    occlusion: _FolderOrFilm = None
+    confidence: _FolderOrFilm = None
+    viz: _Folder = None
+    backward: _Folder = None
     suffix: Annotated[str | None, _FORMAT] = None
 
 
@@ -119,8 +121,9 @@ class Sink:
     folder: Path
     suffix: str  # of the files, which have the names of the first frames of the pairs
     write: Callable[[Path, VideoItem, float], None]  # the last is the length in full color
-    colors: bool  # whether the files depend on that length, and on the style
     film: Path | None  # the video that the files become in the end
+    flow: bool = False  # whether they are flow files; otherwise pictures
+    colors: bool = False  # whether they depend on the length in full color, and on the style
 
     def path(self, name: str) -> Path:
         """Return the path of the file of a pair."""
@@ -164,7 +167,8 @@ class Outputs:
         self._paths = {option: path for option, path in given.items() if path is not None}
         if not self._paths:
             raise InputError("No output is given; name a folder or a video with --output.")
-        self.main = next(iter(self._paths.values()))
+        first = next(iter(self._paths.values()))
+        self.main = "stdout" if first == STDOUT else first
         kinds = {option: _kind(option, path) for option, path in self._paths.items()}
         pictured = {"--video", "--viz"} & {*kinds}
         if kinds.get("--output", "folder") != "folder":
@@ -178,16 +182,16 @@ class Outputs:
             raise InputError("--format is for flow files in a folder; leave it out.")
         flow_format = ".flo" if more.suffix is None else flow_suffix("--format", more.suffix)
         self.sinks: list[Sink] = []
-        for option, path in reversed(self._paths.items()):
-            film = Path(path) if kinds[option] == "film" else None
+        for name, path in reversed(self._paths.items()):
+            film = Path(path) if kinds[name] == "film" else None
             folder = Path(path) if film is None else film.with_name(f"{film.name}.parts")
-            if option in pictured:
-                sink = Sink(folder, ".png", self._write_picture, True, film)
+            if name in pictured:
+                sink = Sink(folder, ".png", self._write_picture, film, colors=True)
             else:
-                what = OUTPUTS[option]
+                what = OUTPUTS[name]
                 suffix = flow_format if what.flow else ".png"
-                sink = Sink(folder, suffix, _writing(what), False, film)
-            if kinds[option] != "stdout":
+                sink = Sink(folder, suffix, _writing(what), film, flow=what.flow)
+            if kinds[name] != "stdout":
                 self.sinks.append(sink)
 
     def check(self, source: str, config: EstimatorConfig, preset: str, overwrite: bool) -> None:

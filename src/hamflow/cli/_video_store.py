@@ -12,6 +12,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import check_flow_path
 from hamflow.io._identity import file_record
+from hamflow.io.images import check_image_path
 from hamflow.io.video import Frames
 from hamflow.sequence import VideoItem
 from hamflow.visualize import RunningScale, common_length, typical_length
@@ -85,8 +86,8 @@ class Store:
                 for sink in outputs.sinks
             }
             for sink, log in self._logs.items():
-                # Checks the folder and the suffix; .png, the suffix of pictures, passes as well.
-                check_flow_path(sink.folder / f".hamflow-check{sink.suffix}")
+                check = check_flow_path if sink.flow else check_image_path
+                check(sink.folder / f"hamflow-check{sink.suffix}")
                 if frames.live and log.records:
                     raise FileError(
                         f"{log.path}: holds results of an earlier run, which frames from "

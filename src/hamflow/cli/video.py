@@ -13,8 +13,7 @@ import tyro
 from rich.console import Console
 
 from hamflow.cli._console import continuing, count, progress_bar, say
-from hamflow.cli._methods import Model, Preset, Scale, Window
-from hamflow.cli._options import parse_auto_window
+from hamflow.cli._methods import Preset, SearchOptions
 from hamflow.cli._video_frames import FrameOptions
 from hamflow.cli._video_outputs import MoreOutputs, Outputs, PictureOptions, Sink
 from hamflow.cli._video_store import Store
@@ -35,6 +34,7 @@ _OUTPUT = tyro.conf.arg(
 _ALL_FRAMES = FrameOptions()
 _NOTHING_ELSE = MoreOutputs()
 _USUAL_PICTURES = PictureOptions()
+_USUAL_SEARCH = SearchOptions()
 
 
 @dataclass
@@ -61,9 +61,7 @@ def video(
     more: tyro.conf.OmitArgPrefixes[MoreOutputs] = _NOTHING_ELSE,
     pictures: tyro.conf.OmitArgPrefixes[PictureOptions] = _USUAL_PICTURES,
     frames: tyro.conf.OmitArgPrefixes[FrameOptions] = _ALL_FRAMES,
-    window: Window = "auto",
-    scale: Scale = None,
-    model: Model = None,
+    search: tyro.conf.OmitArgPrefixes[SearchOptions] = _USUAL_SEARCH,
 ) -> None:
     """Compute the flow from each frame of a video to the next.
 
@@ -71,7 +69,7 @@ def video(
 
         hamflow video in.mp4 -o flows --video colors.mp4 --occlusion masks
 
-        ffmpeg -i in.mp4 -f yuv4mpegpipe - | hamflow video - -o - | ffmpeg -i - out.mp4
+        ffmpeg -i in.mp4 -f yuv4mpegpipe - | hamflow video - -o - | ffplay -
 
     IN is a video file, a folder of images, which are sorted by name, with numbers in numerical
     order, camera:0 for the first camera, or - for frames from the standard input: images one after
@@ -99,10 +97,12 @@ def video(
         How videos and pictures show the flow.
     frames
         Which frames to use.
+    search
+        How to search for matches; the preset has good values.
     """
     outputs = Outputs(output, more, pictures)
     opened = frames.open(source)
-    estimator = Estimator(preset, window=parse_auto_window(window), scale=scale, model=model)
+    estimator = search.estimator(preset)
     outputs.check(source, estimator.config, preset, overwrite)
     rate = frames.rate(opened)
     again = f"; finished work is kept for {outputs.main}, and {continuing(overwrite)}"
