@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from hamflow._resume import LOG
 from hamflow.cli._options import FLOW_FORMATS, check_distinct, flow_suffix, option
-from hamflow.cli._outputs import OUTPUTS, Output, check_directions
 from hamflow.config import EstimatorConfig
 from hamflow.errors import FileError, InputError
 from hamflow.io import READABLE_SUFFIXES, write_image
 from hamflow.io.video import VIDEO_SUFFIXES, StreamWriter, check_video_path
+from hamflow.scale.outputs import OUTPUTS, Output, check_directions
 from hamflow.sequence import VideoItem
 from hamflow.visualize import Style, render
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any, Self
 
-import hamflow
 from hamflow._resume import WorkLog
 from hamflow.cli._video_outputs import Outputs, PictureOptions, Sink
 from hamflow.errors import FileError, InputError
@@ -14,6 +13,7 @@ from hamflow.io import check_flow_path
 from hamflow.io._identity import file_record
 from hamflow.io.images import check_image_path
 from hamflow.io.video import Frames
+from hamflow.scale.outputs import estimator_settings
 from hamflow.sequence import VideoItem
 from hamflow.visualize import RunningScale, common_length, typical_length
 
@@ -167,14 +167,7 @@ class Store:
 
 def _settings(frames: Frames, estimator: Estimator, every: int) -> dict[str, Any]:
     """Return what the flow of a pair depends on."""
-    return {
-        "input": frames.identity(),
-        "every": every,
-        **estimator.config.tables(),
-        "window": "auto" if estimator.window is None else estimator.window.as_tuple(),
-        "version": hamflow.__version__,
-        **estimator.fingerprints,
-    }
+    return {"input": frames.identity(), "every": every, **estimator_settings(estimator)}
 
 
 def _look(pictures: PictureOptions) -> dict[str, Any]:

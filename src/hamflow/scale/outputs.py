@@ -26,7 +26,6 @@ class Output:
     write: Callable[[Path, FlowResult, float], None]
     flow: bool = False  # a flow file; otherwise a picture
     bidirectional: bool = True  # needs the flow in both directions
-    colors: bool = False  # depends on the length that gets full color
     suffix: str = ".png"  # of files that are not flow files
 
 
@@ -50,7 +49,6 @@ OUTPUTS = {
     "--viz": Output(
         lambda path, result, max_flow: write_image(path, result.to_color(max_flow)),
         bidirectional=False,
-        colors=True,
     ),
     "--backward": Output(_write_backward, flow=True),
     "--occlusion": Output(_write_occlusion),
