@@ -156,6 +156,28 @@ def test_ctrl_c_completes_what_came(
     assert sorted(os.listdir(tmp_path)) == ["out", "out.mp4"]
 
 
+def test_ctrl_c_between_two_files_of_a_pair(
+    tmp_path: Path, calls: Calls, stdin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last pair has a mask, but no picture: it is not part of the video."""
+    stdin(RAW)
+    written: list[str] = []
+    true_write = hamflow.write_image
+
+    def write(path: Path, picture: Any) -> None:
+        if path.stem == NAMES[2]:
+            raise KeyboardInterrupt
+        written.append(path.name)
+        true_write(path, picture)
+
+    monkeypatch.setattr("hamflow.cli._video_outputs.write_image", write)
+    film, masks = tmp_path / "out.mp4", tmp_path / "masks"
+    assert run("-", "-o", film, "--occlusion", masks, "--size", "64x48") == 0
+    assert written == [f"{name}.png" for name in NAMES[:2]]
+    assert len(files(masks)) == 4
+    assert open_frames(film).count == 2
+
+
 def test_a_truncated_stream(
     tmp_path: Path, calls: Calls, stdin: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

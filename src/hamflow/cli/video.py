@@ -101,9 +101,9 @@ def video(
         How to search for matches; the preset has good values.
     """
     outputs = Outputs(output, more, pictures)
-    opened = frames.open(source)
     estimator = search.estimator(preset)
     outputs.check(source, estimator.config, preset, overwrite)
+    opened = frames.open(source)  # last, because a camera or a stream begins with it
     rate = frames.rate(opened)
     again = f"; finished work is kept for {outputs.main}, and {continuing(overwrite)}"
     with Store(outputs, opened, estimator, frames.every, overwrite=overwrite) as store:
@@ -161,7 +161,6 @@ def _run(
             for item in flow_of_video(
                 reader, estimator, known=store.known, broken=broken, size=store.size
             ):
-                tally.names.append(item.name)
                 if isinstance(item, VideoItem):
                     length = store.add(item)
                     if outputs.piped:
@@ -173,6 +172,7 @@ def _run(
                 else:
                     tally.known += 1
                     cut = store.skip(item.name)
+                tally.names.append(item.name)
                 if cut:
                     tally.cuts.append(item.name)
                 began = time.perf_counter()
