@@ -269,6 +269,16 @@ def test_camera(
         assert [frame.time for frame in found] == pytest.approx([k / 30 for k in range(4)])
 
 
+def test_no_such_camera_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_live, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(av, "enumerate_input_devices", lambda kind: [], raising=False)
+    with pytest.raises(FileError, match=r"camera:0: cannot be opened \(cameras found: 0\)"):
+        open_frames(0)
+    monkeypatch.delattr(av, "enumerate_input_devices")
+    with pytest.raises(FileError, match="package av is too old"):
+        open_frames(0)
+
+
 def test_no_camera() -> None:
     with pytest.raises(FileError, match=r"camera:987: cannot be opened \(.*\); connect a camera"):
         open_frames(987)

@@ -176,7 +176,7 @@ class Camera(_Live):
             if fps is not None:
                 options["framerate"] = str(fps)
             container = av.open(device, format=kind, options=options)
-        except (av.FFmpegError, IndexError, ValueError) as error:
+        except (av.FFmpegError, ValueError) as error:
             raise FileError(
                 f"{name}: cannot be opened ({av_reason(error)}); connect a camera, end other "
                 "programs that use it, or give another number."
@@ -189,7 +189,11 @@ def _device(av: Any, number: int) -> tuple[str, str, dict[str, str]]:
     if sys.platform == "darwin":
         return str(number), "avfoundation", {"framerate": "30"}  # its default suits few cameras
     if sys.platform == "win32":
+        if not hasattr(av, "enumerate_input_devices"):
+            raise ValueError("this version of the package av is too old for it")
         found = av.enumerate_input_devices("dshow")
         cameras = [device.name for device in found if "video" in device.media_types]
+        if number >= len(cameras):
+            raise ValueError(f"cameras found: {len(cameras)}")
         return f"video={cameras[number]}", "dshow", {}
     return f"/dev/video{number}", "v4l2", {}
