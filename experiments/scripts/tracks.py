@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -52,7 +53,7 @@ def lucas_kanade(images: list[NDArray[np.uint8]], points: NDArray[np.float64]) -
     places, visible = [points], [alive]
     options = {"winSize": (21, 21), "maxLevel": 4}
     height, width = gray[0].shape
-    for first, second in zip(gray, gray[1:], strict=False):
+    for first, second in pairwise(gray):
         there, found, _ = cv2.calcOpticalFlowPyrLK(first, second, here, None, **options)
         back, again, _ = cv2.calcOpticalFlowPyrLK(second, first, there, None, **options)
         within = ((there >= 0) & (there <= [width - 1, height - 1])).all(axis=(1, 2))
@@ -120,7 +121,10 @@ def main() -> None:
         print("|---" * (len(columns) + 1) + "|")
         for name, rows in table.items():
             means = [np.nanmean([row[column] for row in rows]) for column in columns]
-            cells = [f"{m:.2f}" if "error" in c else f"{m:.1%}" for c, m in zip(columns, means, strict=True)]
+            cells = [
+                f"{m:.2f}" if "error" in c else f"{m:.1%}"
+                for c, m in zip(columns, means, strict=True)
+            ]
             print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 

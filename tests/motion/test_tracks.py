@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def scene(width: int, frames: int, height: int = 48) -> tuple[list[NDArray[np.ui
 def true_results(lefts: list[int], shape: tuple[int, int]) -> list[hamflow.FlowResult]:
     """The exact flow of `scene`, with the flow of the ground where it gets hidden."""
     results = []
-    for before, after in zip(lefts, lefts[1:], strict=False):
+    for before, after in pairwise(lefts):
         flow, back = np.zeros((*shape, 2), np.float32), np.zeros((*shape, 2), np.float32)
         rows = slice(12, 12 + shape[0] // 2)
         flow[rows, before : before + 12, 0] = 6
@@ -61,7 +62,8 @@ def test_a_hidden_point_comes_back() -> None:
         tracker.step(gray(images[k]), result)
         covered = lefts[k] <= 28 < lefts[k] + 12
         assert tracker.visible.tolist() == [not covered, True, True], k
-        assert np.allclose(tracker.position, points + [[0, 0], [6 * k, 0], [0, 0]], atol=1e-6)
+        moved = points + np.array([[0, 0], [6 * k, 0], [0, 0]])
+        assert np.allclose(tracker.position, moved, atol=1e-6)
     assert tracker.confidence[0] < tracker.confidence[2]
 
 
@@ -238,9 +240,7 @@ def test_one_frame() -> None:
 
 
 def test_the_grid_is_centered() -> None:
-    assert grid_points((5, 10), 4).tolist() == [
-        [x, y] for y in (0, 4) for x in (0, 4, 8)
-    ]
+    assert grid_points((5, 10), 4).tolist() == [[x, y] for y in (0, 4) for x in (0, 4, 8)]
     assert len(grid_points((1, 1), 16)) == 1
     with pytest.raises(hamflow.InputError, match="grid"):
         grid_points((5, 10), 0)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from hamflow.cli._console import progress_bar
-from hamflow.cli._options import check_distinct
+from hamflow.cli._options import check_distinct, parse_auto_window
 from hamflow.errors import FileError, InputError
+from hamflow.estimator import Estimator
 from hamflow.io import write_image
 from hamflow.io._atomic import check_writable, make_folder
 from hamflow.io.video import VIDEO_SUFFIXES, FrameReader, Frames, VideoWriter, check_video_path
@@ -90,12 +91,21 @@ class ClipReader:
             raise InputError(f"--fps must be a number above 0, up to {_MAX_FPS}, not {fps}.")
         return Fraction(fps)
 
-    def shown(self, items: Iterable[T], title: str) -> Iterator[T]:
-        """Go over what is computed from one frame each, with a progress bar."""
+    def shown(self, items: Iterable[T], title: str, *, pairs: bool = False) -> Iterator[T]:
+        """Go over what belongs to one frame each, or to two, with a progress bar."""
+        total = self.count if self.count is None or not pairs else max(0, self.count - 1)
         with progress_bar(Console(stderr=True)) as show:
             for number, item in enumerate(items, 1):
-                show(title, number, self.count)
+                show(title, number, total)
                 yield item
+
+    def check_used(self, number: int) -> None:
+        """Raise an InputError if too few frames were there for anything to be computed."""
+        if number == 0:
+            raise InputError(
+                f"{self.frames.name} has fewer than two frames between --start and --stop; a flow "
+                "needs two."
+            )
 
 
 def check_outputs(source: Path, outputs: dict[str, Path | None], overwrite: bool) -> None:
@@ -113,6 +123,17 @@ def check_outputs(source: Path, outputs: dict[str, Path | None], overwrite: bool
                 raise FileError(f"{path}: is not empty; add --overwrite to replace files in it.")
         elif path.exists() and not overwrite:
             raise FileError(f"{path}: already exists; add --overwrite to replace it.")
+
+
+def chosen_estimator(preset: str, window: str, scale: int | None, model: str | None) -> Estimator:
+    """Return the estimator that the options ask for, which must compute both directions."""
+    estimator = Estimator(preset, window=parse_auto_window(window), scale=scale, model=model)
+    if not estimator.config.bidirectional:
+        raise InputError(
+            f"--preset {preset} computes the flow of only one direction; choose one that computes "
+            "both, such as balanced."
+        )
+    return estimator
 
 
 @contextmanager

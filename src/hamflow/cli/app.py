@@ -63,6 +63,9 @@ COMMANDS = (
     *grouped(
         "Use the flow of a video",
         ("track", "follow points through a video", "hamflow.cli.track:track"),
+        ("interpolate", "add frames in between", "hamflow.cli.interpolate:interpolate"),
+        ("stabilize", "remove the shaking of the camera", "hamflow.cli.stabilize:stabilize"),
+        ("mask", "find what moves by itself", "hamflow.cli.mask:mask"),
     ),
     *grouped(
         "Evaluate",

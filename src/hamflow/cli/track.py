@@ -17,13 +17,13 @@ from hamflow.cli._clips import (
     Start,
     Stop,
     check_outputs,
+    chosen_estimator,
     picture_sink,
 )
 from hamflow.cli._console import count, say
 from hamflow.cli._methods import Model, Preset, Scale, Window
-from hamflow.cli._options import OutputFile, parse_auto_window
+from hamflow.cli._options import OutputFile
 from hamflow.errors import InputError
-from hamflow.estimator import Estimator
 from hamflow.io import write_image
 from hamflow.io.images import check_image_path
 from hamflow.motion.drawing import TRAIL, TrackPainter
@@ -77,8 +77,8 @@ def track(
     grid
         Pixels from one point of the grid to the next.
     anchor
-        Every so many frames, look for the points directly from an earlier frame, which costs another
-        flow; 0 for never.
+        Every so many frames, look for the points directly from an earlier frame, which costs
+        another flow; 0 for never.
     picture
         Where to write a picture (.png, ...) of all tracks on the last frame.
     film
@@ -91,13 +91,11 @@ def track(
         check_image_path(picture)
     if trail < 0:
         raise InputError(f"--trail must be 0 or a number of frames, not {trail}.")
-    check_outputs(
-        source, {"--output": output, "--picture": picture, "--film": film}, overwrite
-    )
+    check_outputs(source, {"--output": output, "--picture": picture, "--film": film}, overwrite)
     clip = ClipReader(source, start, stop, every)
     rate = clip.rate(fps)
     chosen = None if points is None else read_points(points)
-    estimator = Estimator(preset, window=parse_auto_window(window), scale=scale, model=model)
+    estimator = chosen_estimator(preset, window, scale, model)
     recent, everything = TrackPainter(trail), TrackPainter(None)
     rows: list[TrackedFrame] = []
     with ExitStack() as stack:

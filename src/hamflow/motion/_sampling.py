@@ -14,6 +14,7 @@ Points = NDArray[np.float64]
 """(..., 2): x and y in pixels."""
 
 _ALIKE = 0.5  # pixels: neighbors whose vectors differ by much more than this are not mixed
+_LEAST_SURE = 1e-3  # of the confidence: an error of 1000 pixels
 _PATCH = 3  # a square around a point has 2 · 3 + 1 pixels to the side
 _FLAT = 0.07  # length of a square that shows nothing but noise: 1 % of white in each pixel
 
@@ -95,4 +96,11 @@ def patches_at(image: Field, points: Points) -> NDArray[np.float32]:
     values = upper * (1 - down) + lower * down
     values -= values.mean(axis=1, keepdims=True)
     length = np.linalg.norm(values, axis=1, keepdims=True)
-    return (values / np.maximum(length, _FLAT)).astype(np.float32)
+    return np.asarray(values / np.maximum(length, _FLAT), np.float32)
+
+
+def expected_error(confidence: Field | None) -> Field | None:
+    """Return the error of a flow, in pixels, that its confidence lets expect."""
+    if confidence is None:
+        return None
+    return np.asarray(1 / np.maximum(confidence, _LEAST_SURE) - 1, np.float32)

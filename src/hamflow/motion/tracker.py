@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow._types import Field
-from hamflow.motion._sampling import Points, inside, nearest, patches_at, vectors_at
+from hamflow.motion._sampling import Points, expected_error, inside, nearest, patches_at, vectors_at
 from hamflow.result import FlowResult
 
 _Bools = NDArray[np.bool_]
@@ -123,14 +123,13 @@ def follow(result: FlowResult, points: Points) -> Followed:
         seen &= apart <= _AGREE[0] * length + _AGREE[1]
     if result.occlusion is not None:
         seen &= ~nearest(result.occlusion, points)
-    error = np.zeros(seen.shape)
-    if result.confidence is not None:
-        error = 1 / np.maximum(nearest(result.confidence, points).astype(np.float64), 1e-3) - 1
+    expected = expected_error(result.confidence)
+    error = np.zeros(seen.shape) if expected is None else nearest(expected, points)
     return Followed(places, seen, error)
 
 
 def companions(result: FlowResult, points: Points, places: Points) -> Points:
-    """Return pixels that move as points do: (N, K, 2), nearest first; `_GONE` if there are fewer."""
+    """Return the nearest pixels that move as points do: (N, K, 2), `_GONE` if there are fewer."""
     steps = np.arange(1, _TRIED + 1)
     radius, angle = _RADIUS * steps / _TRIED, steps * np.pi * (3 - np.sqrt(5))
     around = points[:, None] + np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
@@ -146,12 +145,10 @@ def companions(result: FlowResult, points: Points, places: Points) -> Points:
 
 def _alike(motion: Points) -> NDArray[np.float64]:
     """Return how much a motion may differ from a given one to count as the same, in pixels."""
-    return _ALIKE[0] + _ALIKE[1] * np.linalg.norm(motion, axis=-1)
+    return np.asarray(_ALIKE[0] + _ALIKE[1] * np.linalg.norm(motion, axis=-1))
 
 
-def _carried(
-    points: Points, before: Points, after: Points, valid: _Bools
-) -> tuple[Points, _Bools]:
+def _carried(points: Points, before: Points, after: Points, valid: _Bools) -> tuple[Points, _Bools]:
     """Return where points are carried by the affine motion of their companions, and if they are.
 
     The linear part is kept small unless the companions, which are far enough apart, agree on it.

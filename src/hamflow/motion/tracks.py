@@ -227,8 +227,8 @@ def grid_points(shape: tuple[int, ...], step: int) -> Points:
     if not 1 <= step <= 4096:
         raise InputError(f"grid must be from 1 to 4096 pixels, but is {step}.")
     height, width = shape[:2]
-    x, y = (np.arange(((side - 1) % step) // 2, side, step, np.float64) for side in (width, height))
-    return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    x, y = (np.arange(((side - 1) % step) // 2, side, step) for side in (width, height))
+    return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float64)
 
 
 def as_points(points: ArrayLike, name: str = "points") -> Points:
