@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -14,82 +15,104 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from hamflow.cli._console import progress_bar
-from hamflow.cli._options import check_distinct, parse_auto_window
+from hamflow.cli._methods import SearchOptions
+from hamflow.cli._options import Number, check_distinct, option
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import write_image
 from hamflow.io._atomic import check_writable, make_folder
-from hamflow.io.video import VIDEO_SUFFIXES, FrameReader, Frames, VideoWriter, check_video_path
-from hamflow.io.video import open_frames as open_source
+from hamflow.io.video import (
+    VIDEO_SUFFIXES,
+    FrameReader,
+    Frames,
+    VideoWriter,
+    check_video_path,
+    open_frames,
+)
 
 T = TypeVar("T")
 Picture = NDArray[np.uint8]
 
 _DEFAULT_FPS = 25  # for images in a folder
 _MAX_FPS = 1000
+_PICTURES = f"A video ({', '.join(VIDEO_SUFFIXES)}), or a folder for pictures (.png)."
 
-Clip = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IN")]
-FilmOutput = Annotated[
-    Path,
-    tyro.conf.arg(
-        aliases=["-o"],
-        metavar="OUTPUT",
-        help=f"A video ({', '.join(VIDEO_SUFFIXES)}), or a folder for pictures (.png).",
-    ),
+Source = Annotated[
+    tyro.conf.Positional[Path],
+    tyro.conf.arg(metavar="IN", help="The video file, or the folder of images."),
 ]
-Start = Annotated[int, tyro.conf.arg(help="Number of the first frame to use, counted from 1.")]
-Stop = Annotated[int | None, tyro.conf.arg(help="Number of the last frame to use.")]
-Every = Annotated[int, tyro.conf.arg(help="Use only every N-th frame.")]
-Fps = Annotated[
-    float | None,
-    tyro.conf.arg(help="Frames per second of an output video, instead of those that fit IN."),
-]
-Overwrite = Annotated[bool, tyro.conf.arg(help="Replace files that exist.")]
+Pictures = Annotated[Path, option("OUTPUT", _PICTURES, aliases=["-o"])]
+MorePictures = Annotated[Path | None, option("OUTPUT")]
 
 
-class ClipReader:
-    """The frames of a video that a command uses.
+@dataclass(frozen=True)
+class ClipOptions:
+    """Which frames to use.
 
     Parameters
     ----------
-    source : Path
-        A video or a folder of images.
-    start, stop, every : int
-        Which frames, counted from 1.
+    start
+        Number of the first frame, counted from 1. A video is decoded from its beginning.
+    stop
+        Number of the last frame.
+    every
+        Use only every N-th frame.
+    fps
+        Frames per second of an output video; by default what fits IN, or 25 if it is a folder.
     """
 
-    def __init__(self, source: Path, start: int, stop: int | None, every: int) -> None:
-        if start < 1:
-            raise InputError(f"--start must be at least 1, the first frame, not {start}.")
-        if every < 1:
-            raise InputError(f"--every must be at least 1, not {every}.")
-        if stop is not None and stop < start + every:
+    start: Number = 1
+    stop: Annotated[int | None, option("N")] = None
+    every: Number = 1
+    fps: Annotated[float | None, option("FPS")] = None
+
+    def __post_init__(self) -> None:
+        if self.start < 1:
+            raise InputError(f"--start must be at least 1, the first frame, not {self.start}.")
+        if self.every < 1:
+            raise InputError(f"--every must be at least 1, not {self.every}.")
+        if self.stop is not None and self.stop < self.start + self.every:
             raise InputError(
-                f"--stop must be at least {start + every}, so that two frames remain, not {stop}."
+                f"--stop must be at least {self.start + self.every}, so that two frames remain, "
+                f"not {self.stop}."
             )
-        self._choice = (start - 1, stop, every)
-        self.frames: Frames = open_source(source)
+        if self.fps is not None and not 0 < self.fps <= _MAX_FPS:
+            raise InputError(f"--fps must be a number above 0, up to {_MAX_FPS}, not {self.fps}.")
+
+    def open(self, source: Path) -> Clip:
+        """Open a video or a folder."""
+        return Clip(open_frames(source), self)
+
+
+ALL_FRAMES = ClipOptions()
+USUAL_SEARCH = SearchOptions()
+
+
+@dataclass(frozen=True)
+class Clip:
+    """The frames of a video that a command uses."""
+
+    frames: Frames
+    options: ClipOptions
 
     def read(self) -> FrameReader:
         """Read the frames from the first one on."""
-        return self.frames.read(*self._choice)
+        return self.frames.read(self.options.start - 1, self.options.stop, self.options.every)
 
     @property
     def count(self) -> int | None:
         """How many frames there are, if that is known."""
-        first, stop, every = self._choice
-        ends = [end for end in (stop, self.frames.count) if end is not None]
+        ends = [end for end in (self.options.stop, self.frames.count) if end is not None]
+        first, every = self.options.start - 1, self.options.every
         return len(range(first, min(ends), every)) if ends else None
 
-    def rate(self, fps: float | None, factor: int = 1) -> Fraction:
+    def rate(self, factor: int = 1) -> Fraction:
         """Return the frames per second of an output video that has `factor` times the frames."""
-        if fps is None:
-            rate = (self.frames.fps or Fraction(_DEFAULT_FPS)) * factor / self._choice[2]
-            # The file may claim anything.
-            return rate if rate <= _MAX_FPS else Fraction(_DEFAULT_FPS)
-        if not 0 < fps <= _MAX_FPS:
-            raise InputError(f"--fps must be a number above 0, up to {_MAX_FPS}, not {fps}.")
-        return Fraction(fps)
+        if self.options.fps is not None:
+            return Fraction(self.options.fps)
+        rate = (self.frames.fps or Fraction(_DEFAULT_FPS)) * factor / self.options.every
+        # The file may claim anything.
+        return rate if rate <= _MAX_FPS else Fraction(_DEFAULT_FPS)
 
     def shown(self, items: Iterable[T], title: str, *, pairs: bool = False) -> Iterator[T]:
         """Go over what belongs to one frame each, or to two, with a progress bar."""
@@ -108,8 +131,8 @@ class ClipReader:
             )
 
 
-def check_outputs(source: Path, outputs: dict[str, Path | None], overwrite: bool) -> None:
-    """Raise an error at once if a file cannot be written or exists and may not be replaced."""
+def check_outputs(source: Path, outputs: Mapping[str, Path | None], overwrite: bool) -> None:
+    """Raise an error at once if a file cannot be written, or exists and may not be replaced."""
     check_distinct({"IN": source}, outputs)
     for path in outputs.values():
         if path is None:
@@ -119,15 +142,15 @@ def check_outputs(source: Path, outputs: dict[str, Path | None], overwrite: bool
         elif path.suffix:
             check_writable(path)
         if path.is_dir():
-            if path.suffix == "" and any(path.iterdir()) and not overwrite:
+            if any(path.iterdir()) and not overwrite:
                 raise FileError(f"{path}: is not empty; add --overwrite to replace files in it.")
         elif path.exists() and not overwrite:
             raise FileError(f"{path}: already exists; add --overwrite to replace it.")
 
 
-def chosen_estimator(preset: str, window: str, scale: int | None, model: str | None) -> Estimator:
+def both_ways(search: SearchOptions, preset: str) -> Estimator:
     """Return the estimator that the options ask for, which must compute both directions."""
-    estimator = Estimator(preset, window=parse_auto_window(window), scale=scale, model=model)
+    estimator = search.estimator(preset)
     if not estimator.config.bidirectional:
         raise InputError(
             f"--preset {preset} computes the flow of only one direction; choose one that computes "

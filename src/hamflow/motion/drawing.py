@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from hamflow._check import to_rgb
 from hamflow._types import Pixels
 from hamflow.motion.tracks import TrackedFrame
-from hamflow.visualize import to_bytes
 
 TRAIL = 12
 """How many frames a trail goes back."""
@@ -45,8 +45,7 @@ class TrackPainter:
 
     def draw(self, frame: Pixels) -> NDArray[np.uint8]:
         """Return a picture of the present frame."""
-        pixels = to_bytes(frame)
-        pixels = np.repeat(pixels[..., None], 3, axis=2) if pixels.ndim == 2 else pixels
+        pixels = to_rgb(frame)
         height, width = pixels.shape[:2]
         faded = Image.blend(
             Image.fromarray(pixels), Image.new("RGB", (width, height), "white"), _FADE

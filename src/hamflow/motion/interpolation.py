@@ -13,13 +13,17 @@ from hamflow._types import Field, Flow, Mask, Pixels
 from hamflow.errors import InputError
 from hamflow.estimator import Estimator
 from hamflow.flow import warp
+from hamflow.motion._filters import box_mean, vector_median
 from hamflow.refinement.consistency import occluded
 from hamflow.result import FlowResult
 from hamflow.sequence import Method, Source, VideoItem, video
 
 _MOST_TIMES = 1000
-_HIDDEN = 1.0  # what is hidden in the other frame gives way to all that is not
+# What is hidden in the other frame gives way to all whose colors there differ by less than this.
+_HIDDEN = 0.1
 _NEAR = 0.1  # what lands nearer to a pixel goes before what is nearly as good
+_AROUND = 1  # half of the square in which stray motions are removed
+_SOFT = 1  # half of the square that makes the edges soft of what is taken from one frame
 _STEPS = 2**20  # of the preference between two sources of one pixel
 
 
@@ -131,14 +135,14 @@ class _Sources(NamedTuple):
 
     flow: Flow
     hidden: Mask  # in the other frame
-    quality: Field  # from 0 (worst) to 1
+    cost: Field  # how different its two colors are; more if it is hidden
 
     @classmethod
     def of(cls, image: Pixels, other: Pixels, flow: Flow, hidden: Mask) -> _Sources:
         colors = [unit_intensities(pixels) for pixels in (image, other)]
         differs = np.abs(colors[0] - warp(colors[1], flow))
         differs = differs.mean(axis=2) if differs.ndim == 3 else differs
-        return cls(flow, hidden, np.clip(1 - differs, 0, 1))
+        return cls(flow, hidden, np.where(hidden, _HIDDEN, np.minimum(differs, 1)))
 
     def moved(self, share: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return which source each pixel gets at a share of the way, and how good it is.
@@ -147,7 +151,7 @@ class _Sources(NamedTuple):
         """
         height, width = self.hidden.shape
         count = height * width
-        rank = _HIDDEN * ~self.hidden + self.quality
+        rank = 1 - self.cost
         x = (np.arange(width, dtype=np.float32) + share * self.flow[..., 0]).ravel()
         y = (np.arange(height, dtype=np.float32)[:, None] + share * self.flow[..., 1]).ravel()
         left, top = np.floor(x), np.floor(y)
@@ -181,8 +185,9 @@ def _frame(first: Pixels, second: Pixels, ahead: _Sources, back: _Sources, time:
     only_second = ~chosen & back.hidden.ravel()[from_second]
     known = np.maximum(good_first, good_second) >= 0
     vectors = _filled(motion.reshape(*shape, 2), known.reshape(shape))
+    vectors = vector_median(vectors, _AROUND)
     share = np.where(only_first & known, 0.0, np.where(only_second & known, 1.0, time))
-    return _blended(first, second, vectors, time, _softened(share.reshape(shape)))
+    return _blended(first, second, vectors, time, box_mean(share.reshape(shape), _SOFT))
 
 
 def _blended(
@@ -201,13 +206,6 @@ def _blended(
     if first.dtype.kind == "u":
         mixed = np.rint(mixed)
     return mixed.astype(first.dtype)
-
-
-def _softened(share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of 3×3 pixels, so that what is taken from one frame has soft edges."""
-    padded = np.pad(share, 1, mode="edge")
-    rows = padded[:-2] + padded[1:-1] + padded[2:]
-    return (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 9
 
 
 def _filled(field: Flow, known: Mask) -> Flow:

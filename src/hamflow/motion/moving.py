@@ -9,6 +9,7 @@ import numpy as np
 
 from hamflow._types import Field, Flow, Mask
 from hamflow.errors import InputError
+from hamflow.motion._filters import box_mean
 from hamflow.motion._sampling import expected_error
 from hamflow.motion.camera import Camera, fit_camera, samples_of
 from hamflow.refinement.consistency import disagreement, occluded
@@ -75,8 +76,7 @@ def moving_mask(
     >>> bool(moving.mask[30, 50]), bool(moving.mask[8, 20])
     (True, False)
     """
-    if not 0 < least < np.inf:
-        raise InputError(f"least must be a positive number of pixels, not {least}.")
+    check_least(least)
     return _judged(result, least, None if previous is None else (previous, camera_of(previous)))
 
 
@@ -91,6 +91,12 @@ def moving_masks(items: Iterable[VideoItem], *, least: float = LEAST) -> Iterato
         found = _judged(item.result, least, before)
         before = None if item.cut else (item.result, found.camera)
         yield found
+
+
+def check_least(least: float) -> None:
+    """Raise the InputError that `moving_mask` would."""
+    if not 0 < least < np.inf:
+        raise InputError(f"least must be a positive number of pixels, not {least}.")
 
 
 def camera_of(result: FlowResult) -> Camera:
@@ -108,7 +114,7 @@ def _judged(result: FlowResult, least: float, before: tuple[FlowResult, Camera] 
             back = _off(previous.backward, way.reversed, apart, least)
             unseen = occluded(previous.backward, previous.flow)
             off = np.where(result.occlusion & ~unseen, back, off)
-    return Moving(_majority(off > 1), off, camera)
+    return Moving(box_mean(off > 1, _SQUARE) > 0.5, off, camera)
 
 
 def _off(flow: Flow, camera: Camera, error: Field | None, least: float) -> Field:
@@ -118,12 +124,3 @@ def _off(flow: Flow, camera: Camera, error: Field | None, least: float) -> Field
     deviation = camera.deviation(here, here + flow)
     limit = least if error is None else np.maximum(least, _TIMES * error)
     return np.asarray(deviation / limit, np.float32)
-
-
-def _majority(mask: Mask) -> Mask:
-    """Return what most pixels of the square around each say."""
-    size = 2 * _SQUARE + 1
-    padded = np.pad(mask, _SQUARE, mode="edge").astype(np.int32)
-    sums = np.pad(padded.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
-    counts = sums[size:, size:] - sums[:-size, size:] - sums[size:, :-size] + sums[:-size, :-size]
-    return np.asarray(counts > size * size // 2)

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from PIL import Image
 
+from hamflow._check import to_rgb
 from hamflow._types import ImageLike, Pixels
 from hamflow.errors import InputError
 from hamflow.estimator import Estimator
@@ -19,12 +20,14 @@ from hamflow.motion.camera import Matrix, apply, fit_homography, fit_similarity,
 from hamflow.pipeline.frame import as_colors
 from hamflow.result import FlowResult
 from hamflow.sequence import Method, Source, VideoItem, video
-from hamflow.visualize import to_bytes
 
 STRENGTH = 12.0
 """Frames: standard deviation of the Gaussian window that smooths the camera's path."""
-Model = Literal["homography", "similarity"]
+Motion = Literal["homography", "similarity"]
+"""What the motion of a camera may be."""
 _LEAST_KEPT = 0.8  # share of the width and height that is kept if the crop is chosen
+_LEAST_CROP = 0.1
+_MOST_STRENGTH = 1000
 _HALVINGS = 20
 _REACH = 3.0  # the window ends at so many standard deviations
 
@@ -51,7 +54,7 @@ def stabilize(
     *,
     strength: float = STRENGTH,
     crop: float | None = None,
-    model: Model = "homography",
+    motion: Motion = "homography",
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield the frames of a video without the shaking of the camera.
 
@@ -71,7 +74,7 @@ def stabilize(
         The share of the width and height that is shown, enlarged to the size of the frames, to hide
         the black borders of warped frames; 1 shows all, with borders. Frames that would show
         borders are warped less. By default as much as all frames can show, but at least 0.8.
-    model : str
+    motion : str
         ``"homography"``, or ``"similarity"``: shift, rotation and zoom alone, which bends nothing.
 
     Yields
@@ -88,9 +91,12 @@ def stabilize(
     >>> len(steady), steady[0].shape
     (5, (64, 96, 3))
     """
+    check_smoothing(strength, crop)
     estimator = preset if isinstance(preset, Estimator) else Estimator(preset)
     again = _opened(source)
-    path = camera_path(video(again, estimator), model)
+    path = camera_path(video(again, estimator), motion)
+    if not path.motions:
+        raise InputError("source has fewer than two frames; a flow needs two.")
     plan = smoothed(path, strength=strength, crop=crop)
     return steady(_pixels(again), plan)
 
@@ -110,32 +116,30 @@ class CameraPath(NamedTuple):
     shape: tuple[int, int]
 
 
-def camera_path(items: Iterable[VideoItem], model: Model = "homography") -> CameraPath:
+def camera_path(items: Iterable[VideoItem], motion: Motion = "homography") -> CameraPath:
     """Return the motion of the camera through a video.
 
     Parameters
     ----------
     items : iterable of VideoItem
         What `hamflow.video` yields.
-    model : str
+    motion : str
         ``"homography"`` or ``"similarity"``.
     """
-    if model not in ("homography", "similarity"):
-        raise InputError(f"model must be 'homography' or 'similarity', not {model!r}.")
+    if motion not in ("homography", "similarity"):
+        raise InputError(f"motion must be 'homography' or 'similarity', not {motion!r}.")
     motions: list[Matrix | None] = []
     shape = (0, 0)
     for item in items:
         height, width = item.frame.shape[:2]
         shape = (height, width)
-        motions.append(None if item.cut else _motion(item.result, model))
-    if not motions:
-        raise InputError("The video has fewer than two frames; a flow needs two.")
+        motions.append(None if item.cut else _motion(item.result, motion))
     return CameraPath(motions, shape)
 
 
-def _motion(result: FlowResult, model: Model) -> Matrix:
+def _motion(result: FlowResult, motion: Motion) -> Matrix:
     samples = samples_of(result)
-    return (fit_homography if model == "homography" else fit_similarity)(samples)
+    return (fit_homography if motion == "homography" else fit_similarity)(samples)
 
 
 def smoothed(
@@ -155,10 +159,7 @@ def smoothed(
     strength, crop
         As for `stabilize`.
     """
-    if not 0 < strength <= 1000:
-        raise InputError(f"strength must be above 0 and at most 1000 frames, not {strength}.")
-    if crop is not None and not 0.1 <= crop <= 1:
-        raise InputError(f"crop must be a share from 0.1 to 1, not {crop}.")
+    check_smoothing(strength, crop)
     cuts = [k for k, motion in enumerate(path.motions, 1) if motion is None]
     edges = [0, *cuts, len(path.motions) + 1]
     warps = np.concatenate(
@@ -177,10 +178,20 @@ def smoothed(
     return Stabilization(_zoom(path.shape, kept) @ held, kept)
 
 
+def check_smoothing(strength: float, crop: float | None) -> None:
+    """Raise the InputError that `smoothed` would."""
+    if not 0 < strength <= _MOST_STRENGTH:
+        raise InputError(
+            f"strength must be above 0 and at most {_MOST_STRENGTH} frames, not {strength}."
+        )
+    if crop is not None and not _LEAST_CROP <= crop <= 1:
+        raise InputError(f"crop must be a share from {_LEAST_CROP} to 1, not {crop}.")
+
+
 def steady(frames: Iterable[Pixels], plan: Stabilization) -> Iterator[NDArray[np.uint8]]:
     """Warp the frames of a video as planned; they are given as 8 bits in RGB."""
     for frame, matrix in zip(frames, plan.matrices, strict=False):
-        pixels = _bytes(frame)
+        pixels = to_rgb(frame)
         height, width = pixels.shape[:2]
         # Pillow counts from the corners of pixels, and asks where a pixel of the result comes from.
         corner = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
@@ -264,12 +275,6 @@ def _calm(shares: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
         padded = np.pad(shares, radius, mode="edge")
         shares = reduce(sliding_window_view(padded, 2 * radius + 1), axis=1)
     return shares
-
-
-def _bytes(frame: Pixels) -> NDArray[np.uint8]:
-    if frame.dtype.kind == "f":
-        return np.asarray(np.rint(255 * frame), np.uint8)
-    return to_bytes(frame)
 
 
 def _opened(source: Source) -> Frames | Sequence[ImageLike]:
