@@ -66,7 +66,8 @@ class ClipOptions:
     every: Number = 1
     fps: Annotated[float | None, option("FPS")] = None
 
-    def __post_init__(self) -> None:
+    def open(self, source: Path) -> Clip:
+        """Open a video or a folder, after a check of these options."""
         if self.start < 1:
             raise InputError(f"--start must be at least 1, the first frame, not {self.start}.")
         if self.every < 1:
@@ -79,8 +80,6 @@ class ClipOptions:
         if self.fps is not None and not 0 < self.fps <= _MAX_FPS:
             raise InputError(f"--fps must be a number above 0, up to {_MAX_FPS}, not {self.fps}.")
 
-    def open(self, source: Path) -> Clip:
-        """Open a video or a folder."""
         return Clip(open_frames(source), self)
 
 

@@ -90,7 +90,7 @@ def track(
         reader = stack.enter_context(opened.read())
         add = film and stack.enter_context(picture_sink(film, opened.rate()))
         items = video(reader, estimator)
-        states = tracked(items, estimator, chosen, grid=grid, anchor=anchor)
+        states = tracked(items, estimator, chosen, grid=grid, anchor=anchor, every=clip.every)
         for state in opened.shown(states, "tracking"):
             rows.append(state.without_frame())
             if add:

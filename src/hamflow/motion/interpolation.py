@@ -23,7 +23,7 @@ _MOST_TIMES = 1000
 _HIDDEN = 0.1
 _NEAR = 0.1  # what lands nearer to a pixel goes before what is nearly as good
 _AROUND = 1  # half of the square in which stray motions are removed
-_SOFT = 1  # half of the square that makes the edges soft of what is taken from one frame
+_SOFT = 1  # half of the square in which the frames blend beside what is taken from one alone
 _STEPS = 2**20  # of the preference between two sources of one pixel
 
 
@@ -181,13 +181,17 @@ def _frame(first: Pixels, second: Pixels, ahead: _Sources, back: _Sources, time:
         -back.flow.reshape(-1, 2)[from_second],
     )
     shape = ahead.hidden.shape
-    only_first = chosen & ahead.hidden.ravel()[from_first]
-    only_second = ~chosen & back.hidden.ravel()[from_second]
     known = np.maximum(good_first, good_second) >= 0
+    only_first = (known & chosen & ahead.hidden.ravel()[from_first]).reshape(shape)
+    only_second = (known & ~chosen & back.hidden.ravel()[from_second]).reshape(shape)
     vectors = _filled(motion.reshape(*shape, 2), known.reshape(shape))
     vectors = vector_median(vectors, _AROUND)
     share = np.where(only_first & known, 0.0, np.where(only_second & known, 1.0, time))
-    return _blended(first, second, vectors, time, box_mean(share.reshape(shape), _SOFT))
+    soft = box_mean(share.reshape(shape), _SOFT)
+    share = np.where(
+        ((only_first | only_second) & known).reshape(shape), share.reshape(shape), soft
+    )
+    return _blended(first, second, vectors, time, share)
 
 
 def _blended(

@@ -168,6 +168,7 @@ def tracked(
     *,
     grid: int = 16,
     anchor: int = ANCHOR,
+    every: int = 1,
 ) -> Iterator[TrackedFrame]:
     """Follow points through a video, and yield where they are in each frame; see `track`.
 
@@ -179,23 +180,25 @@ def tracked(
         What looks for points directly.
     points, grid, anchor
         As for `track`.
+    every : int
+        By how much the numbers of consecutive frames differ.
     """
     if anchor < 0:
         raise InputError(f"anchor must be 0 or a number of frames, not {anchor}.")
     tracker: Tracker | None = None
     held: _Anchor | None = None
-    for number, item in enumerate(items, 1):
+    for number, item in enumerate(items):
         if tracker is None:
-            start = _checked(points, item.frame.shape, grid)
-            tracker = Tracker(gray(item.frame), start)
+            tracker = Tracker(gray(item.frame), _checked(points, item.frame.shape, grid))
             held = _Anchor(estimator, item.frame, tracker) if anchor else None
-            yield _state(item.index, item.frame, tracker)
+        elif held is not None and number % anchor == 0:
+            held = held.used(item.frame, tracker)
+        yield _state(item.index, item.frame, tracker)
         if item.cut:
             return
         tracker.step(gray(item.next_frame), item.result)
-        if held is not None and number % anchor == 0:
-            held = held.used(item.next_frame, tracker)
-        yield _state(item.index + 1, item.next_frame, tracker)
+    if tracker is not None:
+        yield _state(item.index + every, item.next_frame, tracker)
 
 
 class _Anchor:
