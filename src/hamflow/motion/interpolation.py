@@ -186,11 +186,8 @@ def _frame(first: Pixels, second: Pixels, ahead: _Sources, back: _Sources, time:
     only_second = (known & ~chosen & back.hidden.ravel()[from_second]).reshape(shape)
     vectors = _filled(motion.reshape(*shape, 2), known.reshape(shape))
     vectors = vector_median(vectors, _AROUND)
-    share = np.where(only_first & known, 0.0, np.where(only_second & known, 1.0, time))
-    soft = box_mean(share.reshape(shape), _SOFT)
-    share = np.where(
-        ((only_first | only_second) & known).reshape(shape), share.reshape(shape), soft
-    )
+    share = np.where(only_first, 0.0, np.where(only_second, 1.0, time))
+    share = np.where(only_first | only_second, share, box_mean(share, _SOFT))
     return _blended(first, second, vectors, time, share)
 
 
