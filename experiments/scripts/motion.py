@@ -77,11 +77,11 @@ def interpolation(estimator: Estimator, textures: TextureSet, count: int) -> Non
         print(f"interpolate | {name} | {everywhere:.1f} dB | hidden {behind:.1f} dB", flush=True)
 
 
-def shaken(photograph: Path, seed: int, frames: int = 40) -> Iterator[tuple[Floats, Floats]]:
+def shaken(scene: Image.Image, seed: int, frames: int = 40) -> Iterator[tuple[Floats, Floats]]:
     """Yield pictures by a shaking, slowly panning camera, and their homographies."""
     rng = np.random.default_rng(seed)
     width, height = CONFIG.width, CONFIG.height
-    picture = Image.open(photograph).convert("RGB").resize((640, 440))
+    picture = scene.convert("RGB").resize((640, 440))
     center, half = np.array([width, height]) / 2, np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
     for k in range(frames):
         angle, zoom = rng.normal(0, 0.01), 1 + rng.normal(0, 0.01)
@@ -109,7 +109,7 @@ def stabilization(estimator: Estimator, photographs: Path, count: int) -> None:
     rows = []
     corners = np.array([[60.0, 50], [320, 50], [60, 200], [320, 200]])
     for seed, photograph in enumerate(sorted(photographs.iterdir())[:count]):
-        images, matrices = zip(*shaken(photograph, seed), strict=True)
+        images, matrices = zip(*shaken(Image.open(photograph), seed), strict=True)
         path = camera_path(video(images, estimator))
         true = [b @ np.linalg.inv(a) for a, b in pairwise(matrices)]
         off = [
