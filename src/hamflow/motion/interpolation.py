@@ -23,7 +23,7 @@ _MOST_TIMES = 1000
 _HIDDEN = 0.1
 _NEAR = 0.1  # what lands nearer to a pixel goes before what is nearly as good
 _AROUND = 1  # half of the square in which stray motions are removed
-_SOFT = 1  # half of the square in which the frames blend beside what is taken from one alone
+_SOFT = 1  # half of the square that makes the edges soft of what is taken from one frame
 _STEPS = 2**20  # of the preference between two sources of one pixel
 
 
@@ -187,8 +187,7 @@ def _frame(first: Pixels, second: Pixels, ahead: _Sources, back: _Sources, time:
     vectors = _filled(motion.reshape(*shape, 2), known.reshape(shape))
     vectors = vector_median(vectors, _AROUND)
     share = np.where(only_first, 0.0, np.where(only_second, 1.0, time))
-    share = np.where(only_first | only_second, share, box_mean(share, _SOFT))
-    return _blended(first, second, vectors, time, share)
+    return _blended(first, second, vectors, time, box_mean(share, _SOFT))
 
 
 def _blended(

@@ -15,9 +15,9 @@ from hamflow._check import to_rgb
 from hamflow._types import ImageLike, Pixels
 from hamflow.errors import InputError
 from hamflow.estimator import Estimator
+from hamflow.io.images import as_colors
 from hamflow.io.video import Frames, is_source, open_frames
 from hamflow.motion.camera import Matrix, apply, fit_homography, fit_similarity, samples_of
-from hamflow.pipeline.frame import as_colors
 from hamflow.result import FlowResult
 from hamflow.sequence import Method, Source, VideoItem, video
 
