@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, str | None] = {
     "result": f"{COMMON} crf",
     "estimator": f"{COMMON} descriptors matching crf refinement config pipeline result",
     "sequence": f"{COMMON} descriptors matching crf refinement config pipeline result estimator",
+    "motion": ROUTE,
     "datasets": f"{COMMON} _resume",  # not the estimator
     "evaluation": f"{ROUTE} _resume datasets",
     "scale": f"{ROUTE} _resume datasets evaluation",
@@ -102,6 +103,7 @@ def test_the_table_goes_one_way() -> None:
     ("package", "code"),
     [
         ("matching", "from hamflow.descriptors import bits"),
+        ("sequence", "from hamflow.motion.tracks import track"),
         ("matching", "def f():\n    from hamflow import descriptors"),
         ("refinement", "import hamflow.crf.dual"),
         ("datasets", "import hamflow\nhamflow.Estimator"),

@@ -79,14 +79,16 @@ def test_unknown_name() -> None:
     "name",
     [
         *("crf", "datasets", "descriptors", "evaluation", "flow", "io", "matching", "refinement"),
-        "visualize",
+        *("motion", "visualize"),
     ],
 )
 def test_modules_are_reachable(name: str) -> None:
     assert f"hamflow.{name}" in loaded_after(f"import hamflow; hamflow.{name}.__name__")
 
 
-@pytest.mark.parametrize("package", ["hamflow", "hamflow.datasets", "hamflow.evaluation"])
+@pytest.mark.parametrize(
+    "package", ["hamflow", "hamflow.datasets", "hamflow.evaluation", "hamflow.motion"]
+)
 def test_all_names_of_the_stubs(package: str) -> None:
     """Every name of a stub is public, and is the object that its line there names."""
     module = importlib.import_module(package)

@@ -6,6 +6,7 @@ from . import evaluation as evaluation
 from . import flow as flow
 from . import io as io
 from . import matching as matching
+from . import motion as motion
 from . import refinement as refinement
 from . import visualize as visualize
 from ._runtime import get_isa as get_isa
@@ -27,6 +28,11 @@ from .io import read_flow as read_flow
 from .io import read_image as read_image
 from .io import write_flow as write_flow
 from .io import write_image as write_image
+from .motion.interpolation import interpolate as interpolate
+from .motion.moving import moving_mask as moving_mask
+from .motion.stabilization import stabilize as stabilize
+from .motion.tracks import Tracks as Tracks
+from .motion.tracks import track as track
 from .pipeline.frame import Frame as Frame
 from .pipeline.matches import Matches as Matches
 from .result import FlowResult as FlowResult

@@ -61,6 +61,13 @@ COMMANDS = (
         ("convert", "change the format of flow files", "hamflow.cli.convert:convert"),
     ),
     *grouped(
+        "Use the flow of a video",
+        ("track", "follow points through a video", "hamflow.cli.track:track"),
+        ("interpolate", "add frames in between", "hamflow.cli.interpolate:interpolate"),
+        ("stabilize", "remove the shaking of the camera", "hamflow.cli.stabilize:stabilize"),
+        ("mask", "find what moves by itself", "hamflow.cli.mask:mask"),
+    ),
+    *grouped(
         "Evaluate",
         ("evaluate", "measure the errors of a method", "hamflow.cli.evaluate:evaluate_command"),
         ("compare", "compare the errors of several methods", "hamflow.cli.compare:compare_command"),

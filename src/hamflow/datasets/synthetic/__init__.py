@@ -6,6 +6,7 @@ from hamflow.datasets.synthetic.config import SyntheticConfig
 from hamflow.datasets.synthetic.demo import demo_scene
 from hamflow.datasets.synthetic.scene import (
     SyntheticDataset,
+    SyntheticFilm,
     SyntheticScene,
     render_both,
     render_scene,
@@ -18,6 +19,7 @@ __all__ = [
     "SetReport",
     "SyntheticConfig",
     "SyntheticDataset",
+    "SyntheticFilm",
     "SyntheticScene",
     "Texture",
     "TextureSet",

@@ -6,6 +6,7 @@ import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, SupportsIndex, overload
 
@@ -83,9 +84,9 @@ def render_both(
     config: SyntheticConfig, seed: int | Sequence[int], textures: TextureSet
 ) -> tuple[SyntheticScene, SyntheticScene]:
     """Render a scene twice: without and with effects; see `render_scene`."""
-    stage = _Stage(config, seed, textures)
-    known = stage.truths()
-    return _pairs(stage.clean(), known)[0], _pairs(stage.filmed(), known)[0]
+    scene = SyntheticFilm(config, seed, textures)
+    known = scene.truths()
+    return _pairs(scene.clean(), known)[0], _pairs(scene.filmed(), known)[0]
 
 
 def render_sequence(
@@ -114,10 +115,8 @@ def render_sequence(
     >>> len(pairs), bool((pairs[0].image1 == pairs[1].image0).all())
     (2, True)
     """
-    if frames < 2:
-        raise InputError(f"frames must be at least 2, but is {frames}.")
-    stage = _Stage(config, seed, textures, frames)
-    return _pairs(stage.clean() if config.clean else stage.filmed(), stage.truths())
+    scenes = SyntheticFilm(config, seed, textures, frames)
+    return _pairs(scenes.images, scenes.truths())
 
 
 _Image = NDArray[np.uint8]
@@ -146,8 +145,29 @@ def _truth(canvas: Canvas, layers: Sequence[Surface], first: int) -> _Truth:
     return (*truth(canvas, layers, first, second), *truth(canvas, layers, second, first))
 
 
-class _Stage:
-    """A scene before it is rendered."""
+class SyntheticFilm:
+    """Several frames of a random scene, and the truth between any two of them.
+
+    Parameters
+    ----------
+    config, seed, textures, frames
+        As for `render_sequence`, which gives the truth only between consecutive frames.
+
+    Attributes
+    ----------
+    canvas : Canvas
+        The pixels of the frames.
+    surfaces : sequence of Surface
+        What the scene is made of, from back to front.
+
+    Examples
+    --------
+    >>> from hamflow.datasets.synthetic import SyntheticConfig, SyntheticFilm, load_textures
+    >>> film = SyntheticFilm(SyntheticConfig(height=48, width=64), 0, load_textures(), frames=5)
+    >>> flow, occluded = film.truth(0, 4)
+    >>> len(film.images), flow.shape
+    (5, (48, 64, 2))
+    """
 
     def __init__(
         self,
@@ -156,30 +176,46 @@ class _Stage:
         textures: TextureSet,
         frames: int = 2,
     ) -> None:
+        if frames < 2:
+            raise InputError(f"frames must be at least 2, but is {frames}.")
         self._entropy = _entropy(seed)
         self._config = config
         self._frames = frames
-        self._canvas = Canvas(config.height, config.width)
+        self.canvas = Canvas(config.height, config.width)
         in_space = self._rng(_KIND).uniform() < config.perspective_share
-        self._layers: Sequence[Surface] = (set_perspective if in_space else set_stage)(
+        self.surfaces: Sequence[Surface] = (set_perspective if in_space else set_stage)(
             self._rng(_GEOMETRY), config, textures, frames
         )
 
     def _rng(self, purpose: int) -> np.random.Generator:
         return np.random.default_rng([*self._entropy, purpose])
 
+    @cached_property
+    def images(self) -> list[_Image]:
+        """The frames, (H, W, 3) uint8, with effects unless the settings turn them off."""
+        return self.clean() if self._config.clean else self.filmed()
+
+    def truth(self, first: int, second: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Return the flow from one frame to another, and which of its pixels are occluded there.
+
+        A pixel is followed by what it shows, through all that hides it in between.
+        """
+        return truth(self.canvas, self.surfaces, first, second)
+
     def truths(self) -> list[_Truth]:
         """Return flow and occlusions between each two consecutive frames."""
-        return [_truth(self._canvas, self._layers, k) for k in range(self._frames - 1)]
+        return [_truth(self.canvas, self.surfaces, k) for k in range(self._frames - 1)]
 
     def clean(self) -> list[_Image]:
-        return _clean(self._canvas, self._layers, self._frames)
+        """Render the frames without effects."""
+        return _clean(self.canvas, self.surfaces, self._frames)
 
     def filmed(self) -> list[_Image]:
-        effects = draw_effects(self._rng(_EFFECTS), self._config, self._layers, self._frames)
-        dressed = effects.dress(self._layers)
+        """Render the frames with effects."""
+        effects = draw_effects(self._rng(_EFFECTS), self._config, self.surfaces, self._frames)
+        dressed = effects.dress(self.surfaces)
         noise = self._rng(_NOISE)
-        return [film(noise, self._canvas, dressed, effects, k) for k in range(self._frames)]
+        return [film(noise, self.canvas, dressed, effects, k) for k in range(self._frames)]
 
 
 def _entropy(seed: int | Sequence[int]) -> list[int]:

@@ -1,0 +1,169 @@
+"""What the commands share that use the flow of a video: the frames they read, what they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import numpy as np
+import tyro
+from numpy.typing import NDArray
+from rich.console import Console
+
+from hamflow.cli._console import progress_bar
+from hamflow.cli._methods import SearchOptions
+from hamflow.cli._options import Number, check_distinct, option
+from hamflow.errors import FileError, InputError
+from hamflow.estimator import Estimator
+from hamflow.io import write_image
+from hamflow.io._atomic import check_writable, make_folder
+from hamflow.io.video import (
+    VIDEO_SUFFIXES,
+    FrameReader,
+    Frames,
+    VideoWriter,
+    check_video_path,
+    open_frames,
+)
+
+T = TypeVar("T")
+Picture = NDArray[np.uint8]
+
+_DEFAULT_FPS = 25  # for images in a folder
+_MAX_FPS = 1000
+_PICTURES = f"A video ({', '.join(VIDEO_SUFFIXES)}), or a folder for pictures (.png)."
+
+Source = Annotated[
+    tyro.conf.Positional[Path],
+    tyro.conf.arg(metavar="IN", help="The video file, or the folder of images."),
+]
+Pictures = Annotated[Path, option("OUTPUT", _PICTURES, aliases=["-o"])]
+MorePictures = Annotated[Path | None, option("OUTPUT")]
+
+
+@dataclass(frozen=True)
+class ClipOptions:
+    """Which frames to use.
+
+    Parameters
+    ----------
+    start
+        Number of the first frame, counted from 1. A video is decoded from its beginning.
+    stop
+        Number of the last frame.
+    every
+        Use only every N-th frame.
+    fps
+        Frames per second of an output video; by default what fits IN, or 25 if it is a folder.
+    """
+
+    start: Number = 1
+    stop: Annotated[int | None, option("N")] = None
+    every: Number = 1
+    fps: Annotated[float | None, option("FPS")] = None
+
+    def open(self, source: Path) -> Clip:
+        """Open a video or a folder, after a check of these options."""
+        if self.start < 1:
+            raise InputError(f"--start must be at least 1, the first frame, not {self.start}.")
+        if self.every < 1:
+            raise InputError(f"--every must be at least 1, not {self.every}.")
+        if self.stop is not None and self.stop < self.start + self.every:
+            raise InputError(
+                f"--stop must be at least {self.start + self.every}, so that two frames remain, "
+                f"not {self.stop}."
+            )
+        if self.fps is not None and not 0 < self.fps <= _MAX_FPS:
+            raise InputError(f"--fps must be a number above 0, up to {_MAX_FPS}, not {self.fps}.")
+
+        return Clip(open_frames(source), self)
+
+
+ALL_FRAMES = ClipOptions()
+USUAL_SEARCH = SearchOptions()
+
+
+@dataclass(frozen=True)
+class Clip:
+    """The frames of a video that a command uses."""
+
+    frames: Frames
+    options: ClipOptions
+
+    def read(self) -> FrameReader:
+        """Read the frames from the first one on."""
+        return self.frames.read(self.options.start - 1, self.options.stop, self.options.every)
+
+    @property
+    def count(self) -> int | None:
+        """How many frames there are, if that is known."""
+        ends = [end for end in (self.options.stop, self.frames.count) if end is not None]
+        first, every = self.options.start - 1, self.options.every
+        return len(range(first, min(ends), every)) if ends else None
+
+    def rate(self, factor: int = 1) -> Fraction:
+        """Return the frames per second of an output video that has `factor` times the frames."""
+        if self.options.fps is not None:
+            return Fraction(self.options.fps)
+        rate = (self.frames.fps or Fraction(_DEFAULT_FPS)) * factor / self.options.every
+        # The file may claim anything.
+        return rate if rate <= _MAX_FPS else Fraction(_DEFAULT_FPS)
+
+    def shown(self, items: Iterable[T], title: str, *, pairs: bool = False) -> Iterator[T]:
+        """Go over what belongs to one frame each, or to two, with a progress bar."""
+        total = self.count if self.count is None or not pairs else max(0, self.count - 1)
+        with progress_bar(Console(stderr=True)) as show:
+            for number, item in enumerate(items, 1):
+                show(title, number, total)
+                yield item
+
+    def check_used(self, number: int) -> None:
+        """Raise an InputError if too few frames were there for anything to be computed."""
+        if number == 0:
+            raise InputError(
+                f"{self.frames.name} has fewer than two frames between --start and --stop; a flow "
+                "needs two."
+            )
+
+
+def check_outputs(source: Path, outputs: Mapping[str, Path | None], overwrite: bool) -> None:
+    """Raise an error at once if a file cannot be written, or exists and may not be replaced."""
+    check_distinct({"IN": source}, outputs)
+    for path in outputs.values():
+        if path is None:
+            continue
+        if path.suffix.lower() in VIDEO_SUFFIXES:
+            check_video_path(path)
+        elif path.suffix:
+            check_writable(path)
+        if path.is_dir():
+            if any(path.iterdir()) and not overwrite:
+                raise FileError(f"{path}: is not empty; add --overwrite to replace files in it.")
+        elif path.exists() and not overwrite:
+            raise FileError(f"{path}: already exists; add --overwrite to replace it.")
+
+
+def both_ways(search: SearchOptions, preset: str) -> Estimator:
+    """Return the estimator that the options ask for, which must compute both directions."""
+    estimator = search.estimator(preset)
+    if not estimator.config.bidirectional:
+        raise InputError(
+            f"--preset {preset} computes the flow of only one direction; choose one that computes "
+            "both, such as balanced."
+        )
+    return estimator
+
+
+@contextmanager
+def picture_sink(output: Path, rate: Fraction) -> Iterator[Callable[[str, Picture], None]]:
+    """Yield what takes the name and the pixels of each picture of a video or a folder."""
+    if output.suffix.lower() in VIDEO_SUFFIXES:
+        with VideoWriter(output, rate) as writer:
+            yield lambda _, picture: writer.add(picture)
+        return
+    make_folder(output)
+    yield lambda name, picture: write_image(output / f"{name}.png", picture)

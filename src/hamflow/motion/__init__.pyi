@@ -1,0 +1,19 @@
+# The public names.
+from .camera import Camera as Camera
+from .drawing import TrackPainter as TrackPainter
+from .interpolation import frames_between as frames_between
+from .interpolation import in_between as in_between
+from .interpolation import interpolate as interpolate
+from .moving import Moving as Moving
+from .moving import moving_mask as moving_mask
+from .moving import moving_masks as moving_masks
+from .stabilization import Stabilization as Stabilization
+from .stabilization import camera_path as camera_path
+from .stabilization import smoothed as smoothed
+from .stabilization import stabilize as stabilize
+from .stabilization import steady as steady
+from .tracks import TrackedFrame as TrackedFrame
+from .tracks import Tracks as Tracks
+from .tracks import read_points as read_points
+from .tracks import track as track
+from .tracks import tracked as tracked
