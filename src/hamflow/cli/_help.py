@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import shutil
-import sys
 import textwrap
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from inspect import cleandoc
-from typing import TextIO
 
 _WIDEST = 100  # longer lines are hard to read
 
@@ -39,7 +37,7 @@ def print_page(parse: Callable[[], object], docstring: str) -> None:
 
     Raises the SystemExit of tyro, which comes after each help page.
     """
-    page = _Page(sys.stdout)
+    page = io.StringIO()
     try:
         with redirect_stdout(page):
             parse()
@@ -52,17 +50,6 @@ def print_page(parse: Callable[[], object], docstring: str) -> None:
         print("\n".join(line.rstrip() for line in rest.rstrip().splitlines()))
         for paragraph in details:
             print(f"\n{_wrapped(paragraph)}".rstrip())
-
-
-class _Page(io.StringIO):
-    """What would be printed; tyro uses colors if that is a terminal."""
-
-    def __init__(self, printed: TextIO) -> None:
-        super().__init__()
-        self._printed = printed
-
-    def isatty(self) -> bool:
-        return self._printed.isatty()
 
 
 def _columns() -> int:

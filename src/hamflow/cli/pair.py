@@ -29,7 +29,9 @@ from hamflow.scale.outputs import OUTPUTS, check_directions
 from hamflow.visualize import typical_length
 
 _FLOW_OUTPUT = tyro.conf.arg(
-    aliases=["-o"], metavar="FLOW", help=f"Where to write the flow ({FLOW_FORMATS})."
+    aliases=["-o"],
+    metavar="FLOW",
+    help=f"Where to write the flow ({FLOW_FORMATS}); .npz keeps the whole result.",
 )
 
 
