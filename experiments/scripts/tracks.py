@@ -13,7 +13,8 @@ with all effects. A column is a mean over the films:
 - false: the share of truly hidden points that the tracker says are visible;
 - occlusion: the share of points whose visibility is said correctly;
 - reappeared: the share of the points that are visible again after having been hidden which the
-  tracker says are visible, at most 8 px off.
+  tracker says are visible, at most 8 px off;
+- seconds: for each frame.
 
 The photographs should be others than those of the training. Lucas-Kanade has 5 levels, windows of
 21×21 pixels and a forward-backward check of 1 pixel; a point that fails it is lost.
@@ -22,6 +23,8 @@ The photographs should be others than those of the training. Lucas-Kanade has 5 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -29,13 +32,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow import Estimator, Tracks, track
+from hamflow import Estimator, track
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticFilm, load_textures
-from hamflow.motion.tracks import grid_points
+from hamflow.motion.tracks import ANCHOR, grid_points
 
 CONFIG = SyntheticConfig(height=256, width=384, min_displacement=1.0, curved_share=0.3)
 GRID = 12
 _Arrays = tuple[NDArray[np.float64], NDArray[np.bool_]]
+_Method = Callable[[list[NDArray[np.uint8]], NDArray[np.float64]], _Arrays]
 
 
 def truth(film: SyntheticFilm, points: NDArray[np.float64]) -> _Arrays:
@@ -63,6 +67,17 @@ def lucas_kanade(images: list[NDArray[np.uint8]], points: NDArray[np.float64]) -
         places.append(there[:, 0].astype(np.float64))
         visible.append(alive)
     return np.stack(places), np.stack(visible)
+
+
+def by_flow(preset: str, anchor: int = ANCHOR) -> _Method:
+    """Return what tracks by Hamflow."""
+    estimator = Estimator(preset)
+
+    def method(images: list[NDArray[np.uint8]], points: NDArray[np.float64]) -> _Arrays:
+        tracks = track(images, points, estimator, anchor=anchor)
+        return tracks.positions.astype(np.float64), tracks.visible
+
+    return method
 
 
 def scores(found: _Arrays, known: _Arrays) -> dict[str, float]:
@@ -98,8 +113,9 @@ def main() -> None:
     parser.add_argument("--displacements", nargs="+", type=float, default=[8.0, 64.0])
     args = parser.parse_args()
     textures = load_textures(args.photographs)
-    methods = {preset: (Estimator(preset), 4) for preset in args.presets}
-    methods |= {f"{args.presets[0]}, without direct": (methods[args.presets[0]][0], 0)}
+    methods: dict[str, _Method] = {"Lucas-Kanade": lucas_kanade}
+    methods |= {preset: by_flow(preset) for preset in args.presets}
+    methods |= {f"{args.presets[0]}, anchor=0": by_flow(args.presets[0], 0)}
     for displacement in args.displacements:
         table: dict[str, list[dict[str, float]]] = {}
         for seed in range(args.count):
@@ -109,12 +125,12 @@ def main() -> None:
             film = SyntheticFilm(config, [17, seed], textures, args.frames)
             points = grid_points(film.images[0].shape, GRID)
             known = truth(film, points)
-            found = {"Lucas-Kanade": lucas_kanade(film.images, points)}
-            for name, (estimator, anchor) in methods.items():
-                tracks: Tracks = track(film.images, points, estimator, anchor=anchor)
-                found[name] = tracks.positions.astype(np.float64), tracks.visible
-            for name, arrays in found.items():
-                table.setdefault(name, []).append(scores(arrays, known))
+            for name, method in methods.items():
+                began = time.perf_counter()
+                found = method(film.images, points)
+                seconds = (time.perf_counter() - began) / len(film.images)
+                row = {**scores(found, known), "seconds": seconds}
+                table.setdefault(name, []).append(row)
         print(f"\nMotion up to {displacement:g} px\n")
         columns = list(table["Lucas-Kanade"][0])
         print("| method | " + " | ".join(columns) + " |")
@@ -122,7 +138,7 @@ def main() -> None:
         for name, rows in table.items():
             means = [np.nanmean([row[column] for row in rows]) for column in columns]
             cells = [
-                f"{m:.2f}" if "error" in c else f"{m:.1%}"
+                f"{m:.2f}" if c.startswith(("error", "seconds")) else f"{m:.1%}"
                 for c, m in zip(columns, means, strict=True)
             ]
             print(f"| {name} | " + " | ".join(cells) + " |", flush=True)

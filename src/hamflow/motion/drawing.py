@@ -52,7 +52,7 @@ class TrackPainter:
         )
         large = faded.resize((_FINE * width, _FINE * height), Image.Resampling.BILINEAR)
         pen = ImageDraw.Draw(large)
-        thick = max(1, round(_FINE * max(height, width) / 640))
+        thick = max(_FINE, round(_FINE * max(height, width) / 640))
         places = _FINE * (np.stack([position for position, _ in self._past]) + 0.5)
         seen = np.stack([visible for _, visible in self._past])
         for k, color in enumerate(self._colors):
