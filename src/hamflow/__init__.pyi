@@ -36,6 +36,7 @@ from .motion.tracks import track as track
 from .pipeline.frame import Frame as Frame
 from .pipeline.matches import Matches as Matches
 from .result import FlowResult as FlowResult
+from .result import PointFlow as PointFlow
 from .scale.batch import BatchProgress as BatchProgress
 from .scale.batch import BatchReport as BatchReport
 from .scale.batch import batch as batch

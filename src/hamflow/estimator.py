@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hamflow._log import logger
 from hamflow._progress import stage_progress
@@ -20,13 +22,16 @@ from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.cut import is_cut
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches, match_evidence
+from hamflow.pipeline.region import Box, Surroundings, as_box, as_points, boxes_around
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
 from hamflow.refinement import assess, check
-from hamflow.result import FlowResult
+from hamflow.result import FlowResult, PointFlow
 from hamflow.window import Window, WindowLike
 
 Auto = Literal["auto"]
+# Beyond this share of the image, regions around points are no cheaper than all of it.
+_WORTH = 0.6
 
 
 class Estimator:
@@ -81,20 +86,114 @@ class Estimator:
         found = {"model": self._descriptor.fingerprint}
         return found | ({"coarse_model": self._coarse.fingerprint} if self._coarse else {})
 
+    @overload
     def estimate(
-        self, image0: ImageLike, image1: ImageLike, *, progress: StageProgress | bool | None = None
-    ) -> FlowResult:
+        self,
+        image0: ImageLike,
+        image1: ImageLike,
+        *,
+        region: Sequence[int] | None = ...,
+        at: None = ...,
+        progress: StageProgress | bool | None = ...,
+    ) -> FlowResult: ...
+
+    @overload
+    def estimate(
+        self,
+        image0: ImageLike,
+        image1: ImageLike,
+        *,
+        region: None = ...,
+        at: ArrayLike,
+        progress: StageProgress | bool | None = ...,
+    ) -> PointFlow: ...
+
+    def estimate(
+        self,
+        image0: ImageLike,
+        image1: ImageLike,
+        *,
+        region: Sequence[int] | None = None,
+        at: ArrayLike | None = None,
+        progress: StageProgress | bool | None = None,
+    ) -> FlowResult | PointFlow:
         """Estimate the flow from one image to another.
 
         Parameters
         ----------
         image0, image1 : array, PIL image or path
             As for `hamflow.estimate`.
+        region : (int, int, int, int), optional
+            x, y, width and height of a part of the first image: the flow of its pixels alone is
+            estimated, from this part of the images and its surroundings.
+        at : (N, 2) array_like, optional
+            x and y of points in the first image: their flow alone is returned, estimated from
+            regions around them.
         progress : bool or callable, optional
             As for `hamflow.estimate`.
+
+        Returns
+        -------
+        FlowResult, or PointFlow with `at`
         """
         frames = self.frame(image0, "image0"), self.frame(image1, "image1")
-        return self.between(*frames, progress=progress)[0]
+        if region is None and at is None:
+            return self.between(*frames, progress=progress)[0]
+        _check_frames(*frames)
+        if region is not None:
+            if at is not None:
+                raise InputError("region and at cannot be given together.")
+            box = as_box(region, frames[0].shape)
+            surroundings = Surroundings(frames, self.config, self.window)
+            return self._within(frames, box, surroundings, progress)
+        return self._at(frames, as_points(at, frames[0].shape), progress)
+
+    def _within(
+        self,
+        frames: tuple[Frame, Frame],
+        box: Box,
+        surroundings: Surroundings,
+        progress: StageProgress | bool | None,
+    ) -> FlowResult:
+        """Estimate a region, from it and its surroundings, at the scale of the whole images."""
+        outer = surroundings.of(box)
+        part = copy(self)
+        part.config = replace(self.config, scale=surroundings.scale)
+        parts = (self.frame(np.ascontiguousarray(f.pixels[outer.slices])) for f in frames)
+        result = part.between(*parts, progress=progress)[0]
+        result = replace(result, timings={"look": surroundings.seconds, **result.timings})
+        return result.part(box.inside(outer), (outer.x, outer.y))
+
+    def _at(
+        self,
+        frames: tuple[Frame, Frame],
+        points: NDArray[np.float64],
+        progress: StageProgress | bool | None,
+    ) -> PointFlow:
+        """Estimate the flow of points, from regions around them."""
+        height, width = frames[0].shape
+        surroundings = Surroundings(frames, self.config, self.window)
+        boxes = boxes_around(points, frames[0].shape)
+        outer = [surroundings.of(box) for box in boxes]
+        if sum(box.width * box.height for box in outer) > _WORTH * height * width:
+            return self.between(*frames, progress=progress)[0].at(points)
+        two = self.config.bidirectional
+        flow = np.zeros((len(points), 2), np.float32)
+        visible = np.zeros(len(points), np.bool_) if two else None
+        certain = np.zeros(len(points), np.float32) if two else None
+        with stage_progress(progress) as told:
+            for k, box in enumerate(boxes):
+                which = box.contains(points)
+
+                def partly(stage: str, share: float, before: int = k) -> None:
+                    if told is not None:
+                        told(stage, (before + share) / len(boxes))
+
+                found = self._within(frames, box, surroundings, partly).at(points[which])
+                flow[which] = found.flow
+                if visible is not None and certain is not None:
+                    visible[which], certain[which] = found.visible, found.confidence
+        return PointFlow(flow, visible, certain)
 
     def calc(self, I0: ArrayLike, I1: ArrayLike, flow: Any = None) -> Flow:  # noqa: N803
         """Return the flow alone, as OpenCV's ``DenseOpticalFlow.calc`` does.
@@ -225,16 +324,48 @@ class Estimator:
         return result, matches
 
 
+@overload
+def estimate(
+    image0: ImageLike,
+    image1: ImageLike,
+    preset: str | os.PathLike[str] | EstimatorConfig = ...,
+    window: WindowLike | Auto = ...,
+    *,
+    region: Sequence[int] | None = ...,
+    at: None = ...,
+    scale: int | None = ...,
+    model: str | None = ...,
+    progress: StageProgress | bool | None = ...,
+) -> FlowResult: ...
+
+
+@overload
+def estimate(
+    image0: ImageLike,
+    image1: ImageLike,
+    preset: str | os.PathLike[str] | EstimatorConfig = ...,
+    window: WindowLike | Auto = ...,
+    *,
+    region: None = ...,
+    at: ArrayLike,
+    scale: int | None = ...,
+    model: str | None = ...,
+    progress: StageProgress | bool | None = ...,
+) -> PointFlow: ...
+
+
 def estimate(
     image0: ImageLike,
     image1: ImageLike,
     preset: str | os.PathLike[str] | EstimatorConfig = "balanced",
     window: WindowLike | Auto = "auto",
     *,
+    region: Sequence[int] | None = None,
+    at: ArrayLike | None = None,
     scale: int | None = None,
     model: str | None = None,
     progress: StageProgress | bool | None = None,
-) -> FlowResult:
+) -> FlowResult | PointFlow:
     """Estimate the flow from one image to another.
 
     Parameters
@@ -245,6 +376,9 @@ def estimate(
         OpenCV reads, which is BGR.
     preset : str, path or EstimatorConfig
         ``"realtime"``, ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file, or the settings.
+    region, at
+        A part of the first image, or points of it, to which the estimate is limited; see
+        `Estimator.estimate`.
     window, scale, model
         As for `Estimator`.
     progress : bool or callable, optional
@@ -254,7 +388,7 @@ def estimate(
 
     Returns
     -------
-    FlowResult
+    FlowResult, or PointFlow with `at`
 
     Raises
     ------
@@ -276,7 +410,11 @@ def estimate(
     np.False_
     """
     estimator = Estimator(preset, window=window, scale=scale, model=model)
-    return estimator.estimate(image0, image1, progress=progress)
+    if at is None:
+        return estimator.estimate(image0, image1, region=region, progress=progress)
+    if region is not None:
+        raise InputError("region and at cannot be given together.")
+    return estimator.estimate(image0, image1, at=at, progress=progress)
 
 
 def _given_window(window: WindowLike | Auto, config: EstimatorConfig) -> Window | None:

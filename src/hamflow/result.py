@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from hamflow._check import as_flow, pixel_array
@@ -21,6 +21,28 @@ from hamflow.io._record import read_record, write_record
 from hamflow.io.images import as_colors
 from hamflow.visualize import Style, render
 from hamflow.window import Window
+
+_SAME_MOTION = 1.0  # pixels by which neighbors of one surface differ at most
+
+
+@dataclass(frozen=True, eq=False)
+class PointFlow:
+    """The flow at some points.
+
+    Attributes
+    ----------
+    flow : (N, 2) array of float32
+        (u, v) of each point, in pixels.
+    visible : (N,) array of bool, or None
+        Whether the point is to be seen in the second image; None if only one direction was
+        computed.
+    confidence : (N,) array of float32, or None
+        As `FlowResult.confidence`.
+    """
+
+    flow: NDArray[np.float32]
+    visible: NDArray[np.bool_] | None
+    confidence: NDArray[np.float32] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +77,9 @@ class FlowResult:
         Whether the two images have nothing to do with each other, as at a cut in a video. Then both
         flows are 0, all of the first image is occluded, and the confidence is 0. It takes both
         directions and the joint model to know.
+    region : (int, int, int, int), or None
+        x, y, width and height of the part of the images that all arrays are of; None if they are
+        of the whole images. Vectors are in pixels of the images, whatever the region.
     """
 
     flow: NDArray[np.float32]
@@ -69,15 +94,62 @@ class FlowResult:
     history: tuple[CrfStep, ...] = ()
     timings: dict[str, float] = field(default_factory=dict)
     cut: bool = False
+    region: tuple[int, int, int, int] | None = None
 
     def warp(self, image1: ImageLike, *, fill: float = 0) -> NDArray[Any]:
         """Warp the second image to the first; see `hamflow.warp`.
 
-        It may be an array, a tensor on the CPU, a PIL image or the path of a file.
+        It may be an array, a tensor on the CPU, a PIL image or the path of a file. If the result is
+        of a region, so is what it returns; `image1` is the whole image.
         """
         if isinstance(image1, str | os.PathLike | Image.Image):
             image1 = as_colors(image1, "image1")
-        return warp(pixel_array(image1, "image1"), self.flow, fill=fill)
+        image = pixel_array(image1, "image1")
+        if self.region is None:
+            return warp(image, self.flow, fill=fill)
+        x, y, width, height = self.region
+        part = slice(y, y + height), slice(x, x + width)
+        whole = np.zeros((*image.shape[:2], 2), np.float32)
+        whole[part] = self.flow
+        return warp(image, whole, fill=fill)[part]
+
+    def part(self, box: tuple[int, int, int, int], origin: tuple[int, int] = (0, 0)) -> FlowResult:
+        """Return the result of a region alone.
+
+        Parameters
+        ----------
+        box : (int, int, int, int)
+            x, y, width and height of the region in these arrays.
+        origin : (int, int)
+            Where these arrays begin in the images: x and y.
+        """
+        x, y, width, height = box
+
+        def cut(array: Any) -> Any:
+            return None if array is None else array[y : y + height, x : x + width].copy()
+
+        return replace(
+            self,
+            flow=cut(self.flow),
+            backward=cut(self.backward),
+            occlusion=cut(self.occlusion),
+            confidence=cut(self.confidence),
+            region=(x + origin[0], y + origin[1], width, height),
+        )
+
+    def at(self, points: ArrayLike) -> PointFlow:
+        """Return flow, visibility and confidence at some points.
+
+        Parameters
+        ----------
+        points : (N, 2) array_like
+            x and y of each, in pixels of the images; the center of the first pixel is (0, 0). They
+            need not be whole numbers: the flow is interpolated, but not over motion boundaries.
+        """
+        found = np.asarray(points, np.float64)
+        if found.ndim != 2 or found.shape[1] != 2 or not np.isfinite(found).all():
+            raise InputError("points must be finite numbers of the shape (N, 2), x and y of each.")
+        return _at(self, found - (self.region or (0, 0))[:2])
 
     def to_color(self, max_flow: float | None = None, *, key: bool = False) -> NDArray[np.uint8]:
         """Show the flow in the colors of the Middlebury wheel, (H, W, 3) uint8 in RGB.
@@ -151,6 +223,7 @@ class FlowResult:
             "height": height,
             "scale": self.scale,
             "cut": self.cut,
+            "region": None if self.region is None else list(self.region),
             "window": list(self.window.as_tuple()),
             "energy": self.energy,
             "bound": self.bound,
@@ -172,3 +245,26 @@ class FlowResult:
         gap = "" if self.gap is None else f", gap {self.gap:.2%}"
         gap = ", cut" if self.cut else gap
         return f"<FlowResult {width}×{height}{gap}, {sum(self.timings.values()):.2f} s>"
+
+
+def _at(result: FlowResult, points: NDArray[np.float64]) -> PointFlow:
+    """Return what a result says at points (N, 2) of its arrays."""
+    height, width = result.flow.shape[:2]
+    if len(points) and not ((points >= -0.5) & (points <= [width - 0.5, height - 0.5])).all():
+        raise InputError(f"points must be within the {width}×{height} pixels of the result.")
+    x, y = points.clip(0, [width - 1, height - 1]).T
+    near = np.rint(y).astype(np.intp), np.rint(x).astype(np.intp)
+    left, top = np.floor(x).astype(np.intp), np.floor(y).astype(np.intp)
+    total, weights = np.zeros((len(points), 2)), np.zeros(len(points))
+    for dx, dy in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        column, row = np.minimum(left + dx, width - 1), np.minimum(top + dy, height - 1)
+        vector = result.flow[row, column]
+        alike = abs(vector - result.flow[near]).max(axis=1, initial=0) <= _SAME_MOTION
+        weight = alike * (1 - abs(x - (left + dx))) * (1 - abs(y - (top + dy)))
+        total += weight[:, None] * vector
+        weights += weight
+    return PointFlow(
+        (total / weights[:, None]).astype(np.float32),
+        None if result.occlusion is None else ~result.occlusion[near],
+        None if result.confidence is None else result.confidence[near],
+    )

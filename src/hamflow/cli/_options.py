@@ -75,6 +75,19 @@ def parse_auto_window(text: str) -> Window | Literal["auto"]:
     return "auto" if text == "auto" else parse_window(text)
 
 
+def parse_region(text: str) -> tuple[int, ...]:
+    """Return the numbers that ``x,y,w,h`` consists of."""
+    try:
+        numbers = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        numbers = ()
+    if len(numbers) != 4:
+        raise InputError(
+            f"--region must be x,y,w,h in whole pixels, such as 0,0,64,48, not {text}."
+        )
+    return numbers
+
+
 def check_new(paths: Iterable[Path | None], overwrite: bool) -> None:
     """Raise a FileError if a file exists and the user has not allowed to replace it."""
     for path in paths:

@@ -18,6 +18,8 @@ from hamflow.cli._options import (
     Overwrite,
     check_distinct,
     check_new,
+    option,
+    parse_region,
 )
 from hamflow.config import preset_config
 from hamflow.crf.plot import check_plot
@@ -61,6 +63,12 @@ class ResultOptions:
     plot: OptionalFile = None
 
 
+Region = Annotated[
+    str | None,
+    option(
+        "X,Y,W,H", "Compute the flow of this part of the first image alone: x, y, width, height."
+    ),
+]
 _NOTHING_ELSE = ResultOptions()
 _USUAL_SEARCH = SearchOptions()
 
@@ -71,6 +79,7 @@ def pair(
     output: Annotated[Path, _FLOW_OUTPUT],
     *,
     viz: OptionalFile = None,
+    region: Region = None,
     preset: Preset = "balanced",
     overwrite: Overwrite = False,
     result: tyro.conf.OmitArgPrefixes[ResultOptions] = _NOTHING_ELSE,
@@ -109,10 +118,10 @@ def pair(
         "--confidence": result.confidence,
         "--backward": result.backward,
     }
-    outputs = {option: path for option, path in named.items() if path is not None}
+    outputs = {name: path for name, path in named.items() if path is not None}
     check_directions(outputs, config, preset)
-    for option, path in outputs.items():
-        (check_flow_path if OUTPUTS[option].flow else check_image_path)(path)
+    for name, path in outputs.items():
+        (check_flow_path if OUTPUTS[name].flow else check_image_path)(path)
     if result.json is not None:
         check_writable(result.json)
     if result.plot is not None:
@@ -122,12 +131,14 @@ def pair(
     check_new(written.values(), overwrite)
     estimator = search.estimator(config)
 
-    frames = estimator.frame(image1, "IMAGE1"), estimator.frame(image2, "IMAGE2")
+    part = None if region is None else parse_region(region)
     with progress_bar(Console(stderr=True), counted=False) as show:
-        found, _ = estimator.between(*frames, progress=lambda stage, share: show(stage, share, 1))
+        found = estimator.estimate(
+            image1, image2, region=part, progress=lambda stage, share: show(stage, share, 1)
+        )
     longest = typical_length(found.flow)
-    for option, path in outputs.items():
-        OUTPUTS[option].write(path, found, longest)
+    for name, path in outputs.items():
+        OUTPUTS[name].write(path, found, longest)
     if result.json is not None:
         write_json(result.json, found.summary())
     if result.plot is not None:
