@@ -229,21 +229,30 @@ nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> room(std::size_t bytes) {
     return {data, {bytes}, owner};
 }
 
-// Rows and columns exchanged; an element is `bytes` bytes.
-void turn(In<std::uint8_t, 3> array, Out<std::uint8_t, 3> out) {
-    const std::size_t h = array.shape(0), w = array.shape(1), bytes = array.shape(2), block = 16;
-    expect_shape(out, "out", {w, h, bytes});
-    const std::uint8_t* from = array.data();
-    std::uint8_t* to = out.data();
-    without_gil([&] {
-        parallel_for(side((w + block - 1) / block), [&](int k) {
-            const std::size_t left = k * block, right = std::min(w, left + block);
-            for (std::size_t top = 0; top < h; top += block)
-                for (std::size_t x = left; x < right; ++x)
-                    for (std::size_t y = top; y < std::min(h, top + block); ++y)
-                        std::memcpy(to + (x * h + y) * bytes, from + (y * w + x) * bytes, bytes);
-        });
+// Rows and columns exchanged. The size of an element is known at compile time, or 0.
+template <std::size_t known>
+void turn_elements(const std::uint8_t* from, std::uint8_t* to, std::size_t h, std::size_t w,
+                   std::size_t bytes) {
+    constexpr std::size_t block = 16;
+    if (known) bytes = known;
+    parallel_for(side((w + block - 1) / block), [&](int k) {
+        const std::size_t left = k * block, right = std::min(w, left + block);
+        for (std::size_t top = 0; top < h; top += block)
+            for (std::size_t x = left; x < right; ++x)
+                for (std::size_t y = top; y < std::min(h, top + block); ++y)
+                    std::memcpy(to + (x * h + y) * bytes, from + (y * w + x) * bytes,
+                                known ? known : bytes);
     });
+}
+
+void turn(In<std::uint8_t, 3> array, Out<std::uint8_t, 3> out) {
+    const std::size_t h = array.shape(0), w = array.shape(1), bytes = array.shape(2);
+    expect_shape(out, "out", {w, h, bytes});
+    const auto run = bytes == 2   ? turn_elements<2>
+                     : bytes == 6 ? turn_elements<6>
+                     : bytes == 8 ? turn_elements<8>
+                                  : turn_elements<0>;
+    without_gil([&] { run(array.data(), out.data(), h, w, bytes); });
 }
 
 void clear(Out<std::uint8_t, 1> bytes) {
