@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t smallest = std::size_t{64} << 10;
 constexpr std::size_t page = std::size_t{4} << 10, large_page = std::size_t{2} << 20;
 constexpr std::align_val_t alignment{64};
+// How many bytes are kept for others at most.
+constexpr std::size_t most_kept = std::size_t{128} << 20;
 
 #if defined(__linux__)
 

@@ -17,9 +17,7 @@ struct Block {
 Block take_block(std::size_t bytes);
 void give_block(Block block) noexcept;
 
-// How many bytes are kept for others at most, and how many are kept now.
-constexpr std::size_t most_kept = std::size_t{192} << 20;
-std::size_t kept_bytes();
+std::size_t kept_bytes();  // for others, at the moment
 
 class Pages {
    public:

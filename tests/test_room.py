@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as arrays
 from hamflow import _native, set_num_threads
 from hamflow._room import empty, zeros
 
-MOST_KEPT = 192 << 20
-"""The limit in native/pages.hpp."""
+MOST_KEPT = 128 << 20
+"""The limit in native/pages.cpp."""
 
 
 @pytest.mark.parametrize("shape", [(), (0, 4), (5,), (300, 400, 2)])
