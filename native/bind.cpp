@@ -5,10 +5,14 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "labeling.hpp"
+#include "pages.hpp"
 #include "simd/levels.hpp"
 
 using namespace hamflow;
@@ -135,24 +139,25 @@ void scatter(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, In<std::i
     });
 }
 
-void label_distances(InBits bits0, InBits bits1, WindowTuple window,
-                  In<std::int16_t, 2> u, In<std::int16_t, 2> v, Out<std::int16_t, 2> out) {
-    const BitsPair p = bits_pair(bits0, bits1);
+template <class Pair>
+void label_costs_of(const Pair& p, const WindowTuple& window, const In<std::int16_t, 2>& u,
+                    const In<std::int16_t, 2>& v, double outside, const Out<double, 2>& out) {
     const Window win = window_of(window);
     expect_label_field("u", u, p.h, p.w, win.du);
     expect_label_field("v", v, p.h, p.w, win.dv);
-    expect_shape(out, "out", {bits0.shape(0), bits0.shape(1)});
-    without_gil([&] { distances_at(p, win, u.data(), v.data(), out.data()); });
+    expect_shape(out, "out", {static_cast<std::size_t>(p.h), static_cast<std::size_t>(p.w)});
+    without_gil([&] { costs_at(p, win, u.data(), v.data(), outside, out.data()); });
 }
 
-void label_costs(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, In<std::int16_t, 2> u,
-              In<std::int16_t, 2> v, Out<double, 2> out) {
-    const PhiPair p = phi_pair(phi0, phi1);
-    const Window win = window_of(window);
-    expect_label_field("u", u, p.h, p.w, win.du);
-    expect_label_field("v", v, p.h, p.w, win.dv);
-    expect_shape(out, "out", {phi0.shape(0), phi0.shape(1)});
-    without_gil([&] { costs_at(p, win, u.data(), v.data(), out.data()); });
+void bits_label_costs(InBits bits0, InBits bits1, WindowTuple window, In<std::int16_t, 2> u,
+                      In<std::int16_t, 2> v, double outside, Out<double, 2> out) {
+    label_costs_of(bits_pair(bits0, bits1), window, u, v, outside, out);
+}
+
+void phi_label_costs(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window,
+                     In<std::int16_t, 2> u, In<std::int16_t, 2> v, double outside,
+                     Out<double, 2> out) {
+    label_costs_of(phi_pair(phi0, phi1), window, u, v, outside, out);
 }
 
 template <class T>
@@ -217,6 +222,48 @@ std::vector<std::string> levels() {
     return names;
 }
 
+nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> room(std::size_t bytes) {
+    auto pages = std::make_unique<Pages>(bytes);
+    const nb::capsule owner(pages.get(), [](void* p) noexcept { delete static_cast<Pages*>(p); });
+    void* data = pages.release()->data();
+    return {data, {bytes}, owner};
+}
+
+// Rows and columns exchanged. The size of an element is known at compile time, or 0.
+template <std::size_t known>
+void turn_elements(const std::uint8_t* from, std::uint8_t* to, std::size_t h, std::size_t w,
+                   std::size_t bytes) {
+    constexpr std::size_t block = 16;
+    if (known) bytes = known;
+    parallel_for(side((w + block - 1) / block), [&](int k) {
+        const std::size_t left = k * block, right = std::min(w, left + block);
+        for (std::size_t top = 0; top < h; top += block)
+            for (std::size_t x = left; x < right; ++x)
+                for (std::size_t y = top; y < std::min(h, top + block); ++y)
+                    std::memcpy(to + (x * h + y) * bytes, from + (y * w + x) * bytes,
+                                known ? known : bytes);
+    });
+}
+
+void turn(In<std::uint8_t, 3> array, Out<std::uint8_t, 3> out) {
+    const std::size_t h = array.shape(0), w = array.shape(1), bytes = array.shape(2);
+    expect_shape(out, "out", {w, h, bytes});
+    const auto run = bytes == 2   ? turn_elements<2>
+                     : bytes == 6 ? turn_elements<6>
+                     : bytes == 8 ? turn_elements<8>
+                                  : turn_elements<0>;
+    without_gil([&] { run(array.data(), out.data(), h, w, bytes); });
+}
+
+void clear(Out<std::uint8_t, 1> bytes) {
+    const std::size_t size = bytes.size(), piece = std::size_t{1} << 20;
+    without_gil([&] {
+        parallel_for(static_cast<int>((size + piece - 1) / piece), [&](int k) {
+            std::memset(bytes.data() + k * piece, 0, std::min(piece, size - k * piece));
+        });
+    });
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -230,6 +277,10 @@ NB_MODULE(_native, m) {
           nb::arg("name").none(), "Use this level (None: the best); False if it cannot be.");
     m.def("set_num_threads", set_num_threads, nb::arg("n"));
     m.def("get_num_threads", get_num_threads);
+    m.def("room", room, nb::arg("bytes"), "Memory of undefined content, kept for others after use.");
+    m.def("kept_bytes", kept_bytes, "How much memory is kept for others at the moment.");
+    m.def("turn", turn, nb::arg("array").noconvert(), out("out"), "Exchange rows and columns.");
+    m.def("clear", clear, out("bytes"), "Set all bytes to 0.");
 
     m.def("min_projection", min_projection, nb::arg("bits0"), nb::arg("bits1"),
           nb::arg("window"), nb::arg("outside"), out("cu"), out("cv"),
@@ -254,10 +305,10 @@ NB_MODULE(_native, m) {
     define_refinement(m);
     define_io(m);
     define_scenes(m);
-    m.def("label_distances", label_distances, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
-          nb::arg("u"), nb::arg("v"), out("out"));
-    m.def("label_costs", label_costs, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),
-          nb::arg("u"), nb::arg("v"), out("out"));
+    m.def("label_costs", bits_label_costs, nb::arg("bits0").noconvert(), nb::arg("bits1"),
+          nb::arg("window"), nb::arg("u"), nb::arg("v"), nb::arg("outside"), out("out"));
+    m.def("label_costs", phi_label_costs, nb::arg("phi0").noconvert(), nb::arg("phi1"),
+          nb::arg("window"), nb::arg("u"), nb::arg("v"), nb::arg("outside"), out("out"));
     m.def("best_labels", best_labels<std::uint8_t>, nb::arg("costs"), nb::arg("first"),
           out("labels"));
     m.def("best_labels", best_labels<std::int16_t>, nb::arg("costs").noconvert(),

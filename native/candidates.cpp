@@ -23,9 +23,7 @@ class Chooser {
 
     void solve() {
         number_open();
-        parallel_for((p_.pixels + block - 1) / block, [&](int b) {
-            for (int k = b * block; k < std::min(p_.pixels, (b + 1) * block); ++k) gather(k);
-        });
+        for_open([&](int k) { gather(k); });
         Beliefs state{p_.h, p_.w, p_.labels, stride_, p_.cap, number_.data(), p_.right, p_.down,
                       u_.data(), v_.data(), belief_.data(), {}};
         for (int side = 0; side < 4; ++side) state.message[side] = message_[side].data();
@@ -37,23 +35,31 @@ class Chooser {
                     kernel(state, rows, s * strip, std::min(lines, (s + 1) * strip));
                 });
             }
-        for (int k = 0; k < p_.pixels; ++k) p_.label[p_.pixel[k]] = best(k);
+        for_open([&](int k) { p_.label[p_.pixel[k]] = best(k); });
     }
 
    private:
     static constexpr int block = 256, strip = 8;
 
+    template <class Body>
+    void for_open(const Body& body) const {
+        parallel_for((p_.pixels + block - 1) / block, [&](int b) {
+            for (int k = b * block; k < std::min(p_.pixels, (b + 1) * block); ++k) body(k);
+        });
+    }
+
     void number_open() {
         for (int k = 0; k < p_.pixels; ++k) number_[p_.pixel[k]] = k;
         const std::size_t all = static_cast<std::size_t>(p_.pixels) * stride_;
         belief_ = Buffer<float>(all), u_ = Buffer<float>(all), v_ = Buffer<float>(all);
-        for (auto& m : message_) m = Buffer<float>(all, 0.0f);
+        for (auto& m : message_) m = Buffer<float>(all);
     }
 
     // The flows of an open pixel, and what those around it that are not open say.
     void gather(int k) {
         const int i = p_.pixel[k], x = i % p_.w, y = i / p_.w;
         const std::size_t to = static_cast<std::size_t>(k) * stride_;
+        for (auto& m : message_) std::fill_n(&m[to], stride_, 0.0f);
         for (int l = 0; l < p_.labels; ++l) {
             u_[to + l] = motion(l, i)[0];
             v_[to + l] = motion(l, i)[1];

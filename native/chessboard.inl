@@ -5,7 +5,7 @@
 // The pixel x of a row is number k = x / 2 of its color; `shift` = x - 2 k is the same for a whole
 // row of one color. The neighbors at x - 1 and x + 1 have the numbers k + shift - 1 and k + shift,
 // those above and below have the number k. There is a row before the first and after the last one,
-// and a place before and after each row: all zero unless written.
+// and a place before and after each row: `clear_margins` makes them zero.
 
 constexpr int lanes = 16;  // rows of a color begin and end at multiples of this many numbers
 
@@ -32,11 +32,11 @@ struct Field {
     }
 };
 
-// Several fields, zero at first; or a single row of each, which then stands for all of them.
+// Several fields, undefined at first; or a single row of each, which then stands for all of them.
 class Fields {
    public:
     Fields(const Board& board, int count, bool single = false)
-        : first_(single ? 0 : board.stride), stride_(single ? 0 : board.stride),
+        : count_(count), first_(single ? 0 : board.stride), stride_(single ? 0 : board.stride),
           plane_(board.stride * static_cast<std::size_t>(single ? 1 : board.h + 2)),
           pages_((count * 2 * plane_ + 2 * lanes) * sizeof(float)) {}
 
@@ -45,7 +45,20 @@ class Fields {
                 plane_};
     }
 
+    // What lies beside a row, and above the first or below the last one.
+    void clear_margins(const Board& board, int y) const {
+        for (int k = 0; k < count_; ++k)
+            for (int color = 0; color < 2; ++color) {
+                const Field field = (*this)[k];
+                const int count = board.count(y, color);
+                std::fill_n(field.row(y, color) + count, stride_ - count, 0.0f);
+                if (y == 0) std::fill_n(field.row(-1, color), stride_, 0.0f);
+                if (y + 1 == board.h) std::fill_n(field.row(board.h, color), stride_, 0.0f);
+            }
+    }
+
    private:
+    int count_;
     std::size_t first_, stride_, plane_;
     Pages pages_;
 };

@@ -60,20 +60,20 @@ void add_values(std::size_t n, T* volume, const std::uint8_t* values, T factor) 
 
 }  // namespace
 
-void distances_at(const BitsPair& p, const Window& win, const std::int16_t* u,
-                  const std::int16_t* v, std::int16_t* out) {
+void costs_at(const BitsPair& p, const Window& win, const std::int16_t* u, const std::int16_t* v,
+              double outside, double* out) {
     for_each_target(p.h, p.w, win, u, v, [&](std::size_t i, std::size_t to, bool inside) {
-        int distance = inside ? 0 : -1;
+        int distance = 0;
         for (int k = 0; inside && k < p.words; ++k)
             distance += popcount(p.from(i)[k] ^ p.to(to)[k]);
-        out[i] = static_cast<std::int16_t>(distance);
+        out[i] = inside ? 2 * distance - 64 * p.words : outside;
     });
 }
 
 void costs_at(const PhiPair& p, const Window& win, const std::int16_t* u, const std::int16_t* v,
-              double* out) {
+              double outside, double* out) {
     for_each_target(p.h, p.w, win, u, v, [&](std::size_t i, std::size_t to, bool inside) {
-        double sum = inside ? 0 : std::numeric_limits<double>::quiet_NaN();
+        double sum = inside ? 0 : outside;
         for (int k = 0; inside && k < p.m; ++k)
             sum -= static_cast<double>(p.phi0[i * p.m + k]) * p.phi1[to * p.m + k];
         out[i] = sum;

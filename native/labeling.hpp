@@ -7,12 +7,12 @@
 
 namespace hamflow {
 
-// Hamming distances at the labels u, v; -1 where the target is outside of the image.
-void distances_at(const BitsPair&, const Window&, const std::int16_t* u, const std::int16_t* v,
-                  std::int16_t* out);
-// -<phi0, phi1> at the labels u, v in double precision; NaN where the target is outside.
+// 2 * Hamming distance - m of m bits, or -<phi0, phi1>, at the labels u, v in double precision;
+// `outside` where the target is outside of the image.
+void costs_at(const BitsPair&, const Window&, const std::int16_t* u, const std::int16_t* v,
+              double outside, double* out);
 void costs_at(const PhiPair&, const Window&, const std::int16_t* u, const std::int16_t* v,
-              double* out);
+              double outside, double* out);
 
 // How much more the best label costs that is more than one away from the own one: d labels a pixel.
 // Infinite where there is no such label.

@@ -1,34 +1,127 @@
 #include "pages.hpp"
 
-#include <cstdlib>
+#include <deque>
+#include <mutex>
 #include <new>
+#include <utility>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
 namespace hamflow {
+namespace {
+
+// Smaller blocks are the business of malloc, which keeps them itself.
+constexpr std::size_t smallest = std::size_t{64} << 10;
+constexpr std::size_t page = std::size_t{4} << 10, large_page = std::size_t{2} << 20;
+constexpr std::align_val_t alignment{64};
+// How many bytes are kept for others at most.
+constexpr std::size_t most_kept = std::size_t{128} << 20;
 
 #if defined(__linux__)
 
-Pages::Pages(std::size_t bytes) : bytes_(bytes) {
-    data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data_ == MAP_FAILED) throw std::bad_alloc();
-    madvise(data_, bytes_, MADV_HUGEPAGE);  // without them it only takes longer
+void* fresh(std::size_t bytes) {
+    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) throw std::bad_alloc();
+    madvise(data, bytes, MADV_HUGEPAGE);  // without them it only takes longer
+    return data;
 }
 
-Pages::~Pages() {
-    if (data_) munmap(data_, bytes_);
-}
+void release(Block block) noexcept { munmap(block.data, block.bytes); }
 
 #else
 
-Pages::Pages(std::size_t bytes) : data_(std::calloc(bytes, 1)), bytes_(bytes) {
-    if (!data_) throw std::bad_alloc();
-}
+void* fresh(std::size_t bytes) { return ::operator new(bytes, alignment); }
 
-Pages::~Pages() { std::free(data_); }
+void release(Block block) noexcept { ::operator delete(block.data, alignment); }
 
 #endif
+
+class Store {
+   public:
+    Block take(std::size_t bytes) {
+        const std::size_t unit = bytes < large_page ? page : large_page;
+        bytes = (bytes + unit - 1) / unit * unit;
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            // The smallest one that fits, unless it is much too large; of these the last one used.
+            auto best = kept_.end();
+            for (auto block = kept_.begin(); block != kept_.end(); ++block)
+                if (block->bytes >= bytes && block->bytes / 4 <= bytes &&
+                    (best == kept_.end() || block->bytes <= best->bytes))
+                    best = block;
+            if (best != kept_.end()) {
+                const Block found = *best;
+                kept_.erase(best);
+                bytes_ -= found.bytes;
+                return found;
+            }
+        }
+        return {fresh(bytes), bytes};
+    }
+
+    void give(Block block) noexcept {
+        std::lock_guard<std::mutex> lock(mutex_);
+        try {
+            kept_.push_back(block);
+        } catch (...) {
+            release(block);
+            return;
+        }
+        bytes_ += block.bytes;
+        while (bytes_ > most_kept) {  // those that have waited longest
+            bytes_ -= kept_.front().bytes;
+            release(kept_.front());
+            kept_.pop_front();
+        }
+    }
+
+    std::size_t bytes() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        return bytes_;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::deque<Block> kept_;
+    std::size_t bytes_ = 0;
+};
+
+// Never destroyed: arrays may be given back while the process ends. After a fork another thread
+// may have left it locked for ever, so the child gets a new one; what the old one kept is lost,
+// which costs addresses but, as nobody writes there, no memory.
+Store* store = new Store;
+
+#if defined(__unix__) || defined(__APPLE__)
+[[maybe_unused]] const int fork_handler =
+    pthread_atfork(nullptr, nullptr, [] { store = new Store; });
+#endif
+
+}  // namespace
+
+Block take_block(std::size_t bytes) {
+    if (bytes < smallest) return {::operator new(bytes, alignment), bytes};
+    return store->take(bytes);
+}
+
+void give_block(Block block) noexcept {
+    if (!block.data) return;
+    if (block.bytes < smallest)
+        ::operator delete(block.data, alignment);
+    else
+        store->give(block);
+}
+
+std::size_t kept_bytes() { return store->bytes(); }
+
+Pages::Pages(std::size_t bytes) : block_(take_block(bytes)) {}
+Pages::Pages(Pages&& other) noexcept : block_(std::exchange(other.block_, Block{})) {}
+Pages::~Pages() { give_block(block_); }
+
+void* Pages::data() const { return block_.data; }
 
 }  // namespace hamflow

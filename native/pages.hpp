@@ -1,25 +1,35 @@
-// Large memory that is zero at first. On Linux it comes in large pages, which are cleared by the
-// thread that touches them first: a field of an image costs less to begin with.
+// Memory that is handed on. A pair of images needs the same large arrays again and again; fresh
+// memory would have to be cleared by the operating system each time, page by page. So what is
+// given back is kept for the next one that asks, up to a limit. Its content is undefined.
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 namespace hamflow {
+
+struct Block {
+    void* data = nullptr;  // at a multiple of 64
+    std::size_t bytes = 0;
+};
+
+// At least so many bytes; large blocks come in large pages where the system has them. Throws
+// std::bad_alloc.
+Block take_block(std::size_t bytes);
+void give_block(Block block) noexcept;
+
+std::size_t kept_bytes();  // for others, at the moment
 
 class Pages {
    public:
     explicit Pages(std::size_t bytes);
-    Pages(Pages&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+    Pages(Pages&& other) noexcept;
     Pages& operator=(Pages&&) = delete;
     ~Pages();
 
-    void* data() const { return data_; }
+    void* data() const;
 
    private:
-    void* data_;
-    std::size_t bytes_;
+    Block block_;
 };
 
 }  // namespace hamflow

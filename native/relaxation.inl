@@ -88,6 +88,12 @@ class Assembly {
 
     // The data term's part: c (J + J^T) of both groups.
     void data(int y, int color) {
+        add_group<0>(y, color);
+        add_group<1>(y, color);
+    }
+
+    template <int g>
+    void add_group(int y, int color) {
         const int count = board_.count(y, color);
         const float e2 = p_.epsilon * p_.epsilon;
         const float *HAMFLOW_RESTRICT du = state_.du.row(y, color);
@@ -98,26 +104,26 @@ class Assembly {
         float *HAMFLOW_RESTRICT vv = system_.vv.row(y, color);
         float *HAMFLOW_RESTRICT bu = system_.bu.row(y, color);
         float *HAMFLOW_RESTRICT bv = system_.bv.row(y, color);
-        for (int g = 0; g < 2; ++g) {
-            const float *HAMFLOW_RESTRICT juu = forms_.group[g][0].row(y, color);
-            const float *HAMFLOW_RESTRICT juv = forms_.group[g][1].row(y, color);
-            const float *HAMFLOW_RESTRICT jvv = forms_.group[g][2].row(y, color);
-            const float *HAMFLOW_RESTRICT jut = forms_.group[g][3].row(y, color);
-            const float *HAMFLOW_RESTRICT jvt = forms_.group[g][4].row(y, color);
-            const float *HAMFLOW_RESTRICT jtt = forms_.group[g][5].row(y, color);
-            const float strength = 0.5f * p_.strength[g], keep = g == 0 ? 0.0f : 1.0f;
-            HAMFLOW_INDEPENDENT
-            for (int k = 0; k < count; ++k) {
-                const float square = juu[k] * du[k] * du[k] + jvv[k] * dv[k] * dv[k] + jtt[k] +
-                                     2 * (juv[k] * du[k] * dv[k] + jut[k] * du[k] + jvt[k] * dv[k]);
-                const float c = weight[k] * strength /
-                                std::sqrt((square > 0 ? square : 0) + e2);  // rounding
-                uu[k] = keep * uu[k] + c * juu[k];
-                uv[k] = keep * uv[k] + c * juv[k];
-                vv[k] = keep * vv[k] + c * jvv[k];
-                bu[k] = keep * bu[k] - c * jut[k];
-                bv[k] = keep * bv[k] - c * jvt[k];
-            }
+        const float *HAMFLOW_RESTRICT juu = forms_.group[g][0].row(y, color);
+        const float *HAMFLOW_RESTRICT juv = forms_.group[g][1].row(y, color);
+        const float *HAMFLOW_RESTRICT jvv = forms_.group[g][2].row(y, color);
+        const float *HAMFLOW_RESTRICT jut = forms_.group[g][3].row(y, color);
+        const float *HAMFLOW_RESTRICT jvt = forms_.group[g][4].row(y, color);
+        const float *HAMFLOW_RESTRICT jtt = forms_.group[g][5].row(y, color);
+        const float strength = 0.5f * p_.strength[g];
+        // What the first group finds there is undefined.
+        const auto before = [](float value) HAMFLOW_INLINE_LAMBDA { return g == 0 ? 0.0f : value; };
+        HAMFLOW_INDEPENDENT
+        for (int k = 0; k < count; ++k) {
+            const float square = juu[k] * du[k] * du[k] + jvv[k] * dv[k] * dv[k] + jtt[k] +
+                                 2 * (juv[k] * du[k] * dv[k] + jut[k] * du[k] + jvt[k] * dv[k]);
+            const float c = weight[k] * strength /
+                            std::sqrt((square > 0 ? square : 0) + e2);  // rounding
+            uu[k] = before(uu[k]) + c * juu[k];
+            uv[k] = before(uv[k]) + c * juv[k];
+            vv[k] = before(vv[k]) + c * jvv[k];
+            bu[k] = before(bu[k]) - c * jut[k];
+            bv[k] = before(bv[k]) - c * jvt[k];
         }
     }
 

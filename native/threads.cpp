@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
@@ -24,6 +27,23 @@ std::atomic<bool (*)()> interrupt_check{nullptr};
 // How often the calling thread looks for Ctrl-C: soon enough for a person, rare enough to cost
 // nothing (the check takes the GIL).
 constexpr auto check_interval = std::chrono::milliseconds(50);
+
+// Many parallel sections are short and follow each other at once: a thread looks for the next one
+// this often, some ten microseconds, before it sleeps. Being woken takes as long.
+constexpr int looks = 1000;
+
+template <class Condition>
+bool soon(const Condition& condition) {
+    for (int k = 0; k < looks; ++k) {
+        if (condition()) return true;
+#if defined(__x86_64__) || defined(_M_X64)
+        _mm_pause();
+#elif defined(__aarch64__) && defined(__GNUC__)
+        asm volatile("isb");
+#endif
+    }
+    return false;
+}
 
 struct Job {
     void (*body)(void*, int);
@@ -87,25 +107,30 @@ class Pool {
         }
         wake_.notify_all();
         job.run(true);
-        std::unique_lock<std::mutex> lock(mutex_);
-        done_.wait(lock, [this] { return running_ == 0; });
-        job_ = nullptr;
+        const auto done = [this] { return running_.load() == 0; };
+        if (!soon(done)) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            done_.wait(lock, done);
+        }
         return true;
     }
 
    private:
     void loop(int id) {
         unsigned long long seen = 0;
-        std::unique_lock<std::mutex> lock(mutex_);
+        const auto called = [&] { return generation_.load() != seen; };
         for (;;) {
-            wake_.wait(lock, [&] { return generation_ != seen; });
+            soon(called);
+            std::unique_lock<std::mutex> lock(mutex_);
+            wake_.wait(lock, called);
             seen = generation_;
             if (id >= active_) continue;
             Job* job = job_;
             lock.unlock();
             job->run(false);
-            lock.lock();
-            if (--running_ == 0) done_.notify_one();
+            if (running_.fetch_sub(1) > 1) continue;
+            lock.lock();  // the caller is not between its look and its sleep
+            done_.notify_one();
         }
     }
 
@@ -113,8 +138,9 @@ class Pool {
     std::condition_variable wake_, done_;
     std::vector<std::thread> threads_;
     Job* job_ = nullptr;
-    int active_ = 0, running_ = 0;
-    unsigned long long generation_ = 0;
+    int active_ = 0;
+    std::atomic<int> running_{0};
+    std::atomic<unsigned long long> generation_{0};
 };
 
 // Never destroyed: its detached threads sleep on its members until the process ends. After a

@@ -54,6 +54,11 @@ class Solver {
         const int w = p_.w;
         const std::size_t row = static_cast<std::size_t>(y) * w;
         std::copy_n(p_.start + 2 * row, 2 * w, p_.flow + 2 * row);
+        fields_.clear_margins(board_, y);
+        for (int color = 0; color < 2; ++color) {
+            std::fill_n(state_.du.row(y, color), board_.count(y, color), 0.0f);
+            std::fill_n(state_.dv.row(y, color), board_.count(y, color), 0.0f);
+        }
         split_row(board_, y, p_.start + 2 * row, 2, state_.u);
         split_row(board_, y, p_.start + 2 * row + 1, 2, state_.v);
         const float* here = p_.f0 + row * channels;

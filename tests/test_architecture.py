@@ -12,8 +12,8 @@ from _paths import ROOT
 
 SOURCES = ROOT / "src" / "hamflow"
 BASE = (
-    "errors _types _check _log _native _processes _progress _runtime _memory _tables prior stages "
-    "window"
+    "errors _types _check _log _native _processes _progress _runtime _memory _room _tables prior "
+    "stages window"
 )
 """Modules that everything may import, and which import only each other."""
 COMMON = "io flow visualize _scale"

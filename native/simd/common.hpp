@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "pages.hpp"
+
 #if defined(__GNUC__) || defined(__clang__)
 #define HAMFLOW_INLINE inline __attribute__((always_inline))
 #define HAMFLOW_INLINE_LAMBDA __attribute__((always_inline))
@@ -33,16 +35,18 @@ class Buffer {
    public:
     Buffer() = default;
     explicit Buffer(std::size_t n)
-        : data_(static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64)))), size_(n) {}
+        : block_(take_block(n * sizeof(T))), data_(static_cast<T*>(block_.data)), size_(n) {}
     Buffer(std::size_t n, T value) : Buffer(n) { fill(value); }
     Buffer(Buffer&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+        : block_(std::exchange(other.block_, Block{})),
+          data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
     Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(block_, other.block_);
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
         return *this;
     }
-    ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
+    ~Buffer() { give_block(block_); }
 
     T* data() { return data_; }
     const T* data() const { return data_; }
@@ -54,6 +58,7 @@ class Buffer {
     }
 
    private:
+    Block block_;
     T* data_ = nullptr;
     std::size_t size_ = 0;
 };

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._room import empty
 from hamflow._types import Image
 
 
@@ -33,7 +34,7 @@ def reduced(image: Image, factor: int, shape: tuple[int, int] | None = None) -> 
     Sides are rounded up, unless a shape is given.
     """
     height, width = shape or (-(-side // factor) for side in image.shape[:2])
-    out = np.empty((height, width, image.shape[2]), np.float32)
+    out = empty((height, width, image.shape[2]), np.float32)
     _native.reduce(np.ascontiguousarray(image), factor, out)
     return out
 
@@ -52,7 +53,7 @@ def upsample_linear(
     factor yourself.
     """
     planes = np.ascontiguousarray(field.reshape(*field.shape[:2], -1), np.float32)
-    larger = np.empty((*shape, planes.shape[2]), np.float32)
+    larger = empty((*shape, planes.shape[2]), np.float32)
     _native.upsample(planes, factor, larger)
     return larger.reshape(*shape, *field.shape[2:])
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow import _native
+from hamflow._room import empty
 from hamflow._types import Field, Flow
 from hamflow.window import Window
 
@@ -44,7 +45,7 @@ class Prior:
         )
 
     def _costs(self, expected: Field, first: int, count: int) -> NDArray[np.uint8]:
-        costs = np.empty((*expected.shape, count), np.uint8)
+        costs = empty((*expected.shape, count), np.uint8)
         weight = np.ascontiguousarray(self.weight, np.float32)
         _native.expected_costs(
             np.ascontiguousarray(expected, np.float32), weight, self.slope, self.free, first, costs

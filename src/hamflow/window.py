@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import SupportsIndex, TypeAlias
 
 from hamflow.errors import InputError
@@ -96,7 +96,7 @@ class Window:
 
     def as_tuple(self) -> tuple[int, int, int, int]:
         """Return (u0, du, v0, dv)."""
-        return astuple(self)
+        return self.u0, self.du, self.v0, self.dv
 
     def opposite(self) -> Window:
         """Return the window of the opposite displacements, that of the backward flow.

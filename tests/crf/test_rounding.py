@@ -29,6 +29,7 @@ from _crf_reference import energy
 from _problems import THREADS, at_level, everywhere, random_bits, same_bytes, with_threads
 from hamflow import Window, _native, crf
 from hamflow.crf import CrfConfig
+from hamflow.crf.data import Edges
 from hamflow.crf.dual import Dual
 from hamflow.crf.rounding import Primal, _moved_by
 
@@ -59,9 +60,9 @@ def best_of_line(model: Model, plane: str, line: list[tuple[int, int]], u: Array
     return best
 
 
-def edges_of(dual: Dual, plane: str) -> tuple[Array, Array, int]:
+def edges_of(dual: Dual, plane: str) -> Edges:
     p = dual.planes[plane]  # type: ignore[index]
-    return p.edges["horizontal"], p.edges["vertical"], p.reach
+    return Edges(p.edges["horizontal"], p.edges["vertical"], p.reach)
 
 
 @settings(max_examples=60)

@@ -71,8 +71,12 @@ class Arithmetic:
     def edges(self, weights: Weights, config: CrfConfig) -> Volume:
         """Return ``w ρ`` (eq. 3) for each edge, H×W×3: its first step, its slope, and its cap."""
         slope = (config.tau2 - config.tau1) / (config.delta - 1)
-        factors = np.array([config.tau1, slope, config.tau2]) * self.scale
-        return np.floor(weights[..., None] * factors).astype(self.dtype)
+        edges = np.empty((*weights.shape, 3), self.dtype)
+        for k, factor in enumerate((config.tau1, slope, config.tau2)):
+            # In double precision; one component at a time, because numpy is slow at short axes.
+            scaled = np.multiply(weights, factor * self.scale, dtype=np.float64)
+            edges[..., k] = np.floor(scaled, out=scaled)
+        return edges
 
     def shares(self, config: CrfConfig, length: int) -> NDArray[Any] | None:
         """Return the share that each node of a chain keeps; None for the hierarchical minorant."""

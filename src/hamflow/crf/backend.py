@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._room import empty, zeros
 from hamflow._types import Costs, Labels, Volume
 from hamflow.errors import InputError
 from hamflow.window import Window
@@ -72,11 +73,8 @@ class Backend(Protocol):
     def best_labels(self, slack: Volume, first: int) -> Labels:
         """Return the labels of least slack; ties go to the smallest displacement."""
 
-    def distances(self, fields: Fields, window: Window, u: Labels, v: Labels) -> NDArray[np.int16]:
-        """Return the Hamming distances of a labeling, -1 where it leaves the image."""
-
-    def products(self, fields: Fields, window: Window, u: Labels, v: Labels) -> Costs:
-        """Return -<phi0, phi1> of a labeling, NaN where it leaves the image."""
+    def costs(self, fields: Fields, window: Window, outside: float, u: Labels, v: Labels) -> Costs:
+        """Return the unrounded data costs of a labeling: `outside` where it leaves the image."""
 
     def relabel(
         self,
@@ -121,7 +119,7 @@ class NativeBackend:
 
     def zeros(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
         """Return a volume of zeros."""
-        return np.zeros(shape, dtype)
+        return zeros(shape, dtype)
 
     def copy_from(self, volume: Volume, values: NDArray[Any]) -> None:
         """Set a volume to the values of an array."""
@@ -173,16 +171,10 @@ class NativeBackend:
         _native.best_labels(slack, first, labels)
         return labels
 
-    def distances(self, fields: Fields, window: Window, u: Labels, v: Labels) -> NDArray[np.int16]:
-        """Return the Hamming distances of a labeling, -1 where it leaves the image."""
-        distances = np.empty(u.shape, np.int16)
-        _native.label_distances(*fields, window.as_tuple(), u, v, distances)
-        return distances
-
-    def products(self, fields: Fields, window: Window, u: Labels, v: Labels) -> Costs:
-        """Return -<phi0, phi1> of a labeling, NaN where it leaves the image."""
-        costs = np.empty(u.shape, np.float64)
-        _native.label_costs(*fields, window.as_tuple(), u, v, costs)
+    def costs(self, fields: Fields, window: Window, outside: float, u: Labels, v: Labels) -> Costs:
+        """Return the unrounded data costs of a labeling: `outside` where it leaves the image."""
+        costs = empty(u.shape, np.float64)
+        _native.label_costs(*fields, window.as_tuple(), u, v, outside, costs)
         return costs
 
     def relabel(

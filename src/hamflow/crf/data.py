@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow import _native
+from hamflow._room import empty
 from hamflow._types import Bits, Costs, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
@@ -18,6 +20,32 @@ from hamflow.window import Window
 
 Unary = tuple[NDArray[np.uint8], float]
 """Costs of the labels of a plane (turned as the plane is), and the solver's units in each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """The rounded costs of all edges, as `hamflow.crf.arithmetic` gives them.
+
+    Attributes
+    ----------
+    right, down : (H, W, 3) array
+        Of the edges from each pixel to the right and down.
+    reach : int
+        The distance up to which labels count one by one.
+    """
+
+    right: Volume
+    down: Volume
+    reach: int
+
+    @cached_property
+    def turned(self) -> Edges:
+        """Those of the image with rows and columns exchanged."""
+        return Edges(_turned(self.down), _turned(self.right), self.reach)
+
+    def as_tuple(self) -> tuple[Volume, Volume, int]:
+        """Return what a backend takes."""
+        return self.right, self.down, self.reach
 
 
 class DataTerm(Protocol):
@@ -42,7 +70,7 @@ class DataTerm(Protocol):
         blocks: Blocks,
         u: Labels,
         v: Labels,
-        edges: tuple[Volume, Volume, int],
+        edges: Edges,
         *,
         unary: Unary | None = None,
     ) -> None:
@@ -77,8 +105,7 @@ class BitsData:
 
     def costs(self, u: Labels, v: Labels) -> Costs:
         """Return the unrounded costs of a labeling, H×W."""
-        distances = self._backend.distances(self._bits, self.window, u, v)
-        return np.where(distances < 0, self._c_outside, 2.0 * distances - self._m)
+        return self._backend.costs(self._bits, self.window, self._c_outside, u, v)
 
     def relabel(
         self,
@@ -86,7 +113,7 @@ class BitsData:
         blocks: Blocks,
         u: Labels,
         v: Labels,
-        edges: tuple[Volume, Volume, int],
+        edges: Edges,
         *,
         unary: Unary | None = None,
     ) -> None:
@@ -135,9 +162,7 @@ class PhiData:
 
     def costs(self, u: Labels, v: Labels) -> Costs:
         """Return the unrounded costs of a labeling, H×W."""
-        costs = self._backend.products(self._phi, self.window, u, v)
-        costs[np.isnan(costs)] = self._c_outside
-        return costs
+        return self._backend.costs(self._phi, self.window, self._c_outside, u, v)
 
     def relabel(
         self,
@@ -145,7 +170,7 @@ class PhiData:
         blocks: Blocks,
         u: Labels,
         v: Labels,
-        edges: tuple[Volume, Volume, int],
+        edges: Edges,
         *,
         unary: Unary | None = None,
     ) -> None:
@@ -204,7 +229,7 @@ class WithUnary:
         blocks: Blocks,
         u: Labels,
         v: Labels,
-        edges: tuple[Volume, Volume, int],
+        edges: Edges,
         *,
         unary: Unary | None = None,
     ) -> None:
@@ -224,7 +249,14 @@ _TURNED_BLOCKS: dict[Blocks, Blocks] = {"rows": "columns", "columns": "rows", "p
 
 def _turned(array: NDArray[Any]) -> NDArray[Any]:
     """Exchange rows and columns, as a copy that is contiguous."""
-    return np.ascontiguousarray(array.swapaxes(0, 1))
+    result = empty((array.shape[1], array.shape[0], *array.shape[2:]), array.dtype.type)
+    _turn(array, result)
+    return result
+
+
+def _turn(array: NDArray[Any], out: NDArray[Any]) -> None:
+    """Exchange rows and columns."""
+    _native.turn(*(a.reshape(*a.shape[:2], -1).view(np.uint8) for a in (array, out)))
 
 
 def _relabel(
@@ -234,26 +266,24 @@ def _relabel(
     blocks: Blocks,
     *,
     labels: tuple[Labels, Labels],
-    edges: tuple[Volume, Volume, int],
+    edges: Edges,
     unary: Unary | None,
 ) -> None:
     """Move u; or v, by exchanging rows and columns of everything."""
     u, v = labels
     values, unit = (None, 0.0) if unary is None else unary
     if plane == "u":
-        move(window, edges=edges, blocks=blocks, u=u, v=v, unary=values, unit=unit)
+        move(window, edges=edges.as_tuple(), blocks=blocks, u=u, v=v, unary=values, unit=unit)
         return
-    right, down, reach = edges
-    turned = Window(window.v0, window.dv, window.u0, window.du)
-    turned_edges = (_turned(down), _turned(right), reach)
+    exchanged = Window(window.v0, window.dv, window.u0, window.du)
     new = _turned(v)
     move(
-        turned,
-        edges=turned_edges,
+        exchanged,
+        edges=edges.turned.as_tuple(),
         blocks=_TURNED_BLOCKS[blocks],
         u=new,
         v=_turned(u),
         unary=values,
         unit=unit,
     )
-    v[:] = new.T
+    _turn(new, v)

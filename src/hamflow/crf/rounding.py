@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hamflow._types import Costs, Labels, Volume
+from hamflow._types import Costs, Labels
 from hamflow.crf.backend import NATIVE, Backend, Blocks, Plane
 from hamflow.crf.config import Rounding
-from hamflow.crf.data import DataTerm
+from hamflow.crf.data import DataTerm, Edges
 from hamflow.crf.model import Weights
 
 
@@ -34,7 +34,7 @@ class Primal:
         data: DataTerm,
         weights: tuple[Weights, Weights],
         rho: Costs,
-        edges: dict[Plane, tuple[Volume, Volume, int]],
+        edges: dict[Plane, Edges],
         rounding: Rounding,
         *,
         backend: Backend = NATIVE,

@@ -15,7 +15,7 @@ from hamflow._types import Bits, Field, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.backend import Backend, Plane, load_backend
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.data import BitsData, DataTerm, PhiData, WithUnary
+from hamflow.crf.data import BitsData, DataTerm, Edges, PhiData, WithUnary
 from hamflow.crf.dual import Dual
 from hamflow.crf.model import edge_weights, rho
 from hamflow.crf.rounding import Primal
@@ -244,8 +244,8 @@ def _data_term(
 def _primal(
     data: DataTerm, dual: Dual, weights: Any, config: CrfConfig, backend: Backend
 ) -> Primal:
-    edges: dict[Plane, tuple[Volume, Volume, int]] = {
-        name: (plane.edges["horizontal"], plane.edges["vertical"], plane.reach)
+    edges: dict[Plane, Edges] = {
+        name: Edges(plane.edges["horizontal"], plane.edges["vertical"], plane.reach)
         for name, plane in dual.planes.items()
     }
     values = rho(config, max(data.window.du, data.window.dv))

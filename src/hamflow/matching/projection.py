@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._room import empty
 from hamflow._types import Bits, Labels, Phi
 from hamflow.errors import InputError
 from hamflow.matching._arrays import (
@@ -278,7 +279,7 @@ def _volumes(
     shape: tuple[int, ...], win: Window, dtype: type[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     h, w = shape[:2]
-    return np.empty((h, w, win.du), dtype), np.empty((h, w, win.dv), dtype)
+    return empty((h, w, win.du), dtype), empty((h, w, win.dv), dtype)
 
 
 def _best_labels(costs: NDArray[Any], first: int) -> Labels:

@@ -8,6 +8,7 @@ import numpy as np
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._room import empty
 from hamflow._scale import upsample_linear
 from hamflow._types import Field, Flow, FrameLike, Mask
 from hamflow.flow import warp
@@ -36,7 +37,7 @@ def assess(
     flow, backward = flows
     first, second = (features_of(frame, 1, _BLUR) for frame in frames)
     shape = flow.shape[:2]
-    hidden, certain = np.empty(shape, np.uint8), np.empty(shape, np.float32)
+    hidden, certain = empty(shape, np.uint8), empty(shape, np.float32)
     _native.assess(
         flow,
         backward,

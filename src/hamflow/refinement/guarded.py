@@ -10,6 +10,7 @@ import numpy as np
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._check import check_range
+from hamflow._room import empty
 from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.pyramid import coarse_to_fine
@@ -112,7 +113,7 @@ class GuardedRefinement(VariationalRefinement):
         """Return the refined flow, at most `limit` from where it starts."""
         if not warps:
             return start
-        right, down, guarded = (np.empty(weight.shape, np.float32) for _ in range(3))
+        right, down, guarded = (empty(weight.shape, np.float32) for _ in range(3))
         boundary = self.boundary * (_LOOSE if loose else 1)
         _native.guards(start, weight, boundary, 0.0 if loose else self.near, right, down, guarded)
         alpha = self.alpha * (1 if loose else self.firmness)

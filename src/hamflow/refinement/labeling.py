@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hamflow import _native
 from hamflow._check import check_range
+from hamflow._room import empty
 from hamflow._types import Field, Flow, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._candidate_network import WEIGHTS
@@ -108,7 +109,7 @@ def label_motions(
     candidates = gather_candidates(filled, config)
     if len(candidates.motion) == 1:
         return filled.flow, filled.distance
-    unary = np.empty((len(pixel), len(candidates.motion)), np.float32)
+    unary = empty((len(pixel), len(candidates.motion)), np.float32)
     score_candidates(matches, filled, candidates, pixel, score=unary)
     motion = candidates.motion
     del candidates  # the paths are not needed any more, and large
@@ -140,13 +141,13 @@ def gather_candidates(filled: Interpolated, config: LabelingCompletion) -> Candi
     count = _native.find_planes(
         filled.seeds.place, filled.seeds.flow, filled.models, how, planes, plane
     )
-    motion = np.empty((count + 1, height, width, 2), np.float32)
+    motion = empty((count + 1, height, width, 2), np.float32)
     motion[0] = filled.flow
     _native.plane_motions(planes[:count], motion[1:])
     source = np.zeros((count, height * width), np.uint8)
     for k in range(count):
         source[k, filled.seeds.pixel[plane == k]] = 1
-    geodesic = np.empty((count + 1, height, width), np.float32)
+    geodesic = empty((count + 1, height, width), np.float32)
     geodesic[0] = filled.distance
     _native.geodesic_distances(
         *filled.steps, source.reshape(count, height, width), _ROUNDS_OF_DISTANCES, geodesic[1:]

@@ -11,6 +11,7 @@ import numpy as np
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._check import check_range
+from hamflow._room import empty
 from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._filters import gaussian_weights
@@ -150,7 +151,7 @@ def refine(
     """
     config = config or VariationalRefinement()
     _check_shapes(features0, features1, flow, weight)
-    refined = np.empty(flow.shape, np.float32)
+    refined = empty(flow.shape, np.float32)
     _native.variational(
         features0,
         features1,
@@ -195,7 +196,7 @@ def features(image: Image, blur: float) -> Image:
     -------
     (H, W, 8) array of float32
     """
-    channels = np.empty((*image.shape[:2], _CHANNELS), np.float32)
+    channels = empty((*image.shape[:2], _CHANNELS), np.float32)
     image = np.ascontiguousarray(image, np.float32)
     _native.features(image, gaussian_weights(blur), channels)
     return channels
