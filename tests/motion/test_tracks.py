@@ -19,7 +19,15 @@ from hamflow.datasets.synthetic import SyntheticConfig, SyntheticFilm
 from hamflow.motion._sampling import gray, inside, patches_at, vectors_at
 from hamflow.motion.drawing import TrackPainter
 from hamflow.motion.tracker import Tracker, follow
-from hamflow.motion.tracks import TrackedFrame, as_points, collect, grid_points, read_points
+from hamflow.motion.tracks import (
+    TrackedFrame,
+    as_points,
+    collect,
+    grid_points,
+    read_points,
+    tracked,
+)
+from hamflow.sequence import VideoItem
 
 Floats = NDArray[np.float64]
 
@@ -127,6 +135,19 @@ def test_rendered_film() -> None:
         assert np.median(error[seen]) < 0.5
         assert (error[seen] < 2).mean() > 0.85
         assert (tracks.visible[k] == seen).mean() > 0.85
+
+
+def test_tracks_end_at_a_cut() -> None:
+    images, lefts = scene(64, 4)
+    results = true_results(lefts, (48, 64))
+    results[1] = flow_result(results[1].flow, cut=True)
+    items = [
+        VideoItem(images[k], images[k + 1], result, 10 + k, str(k))
+        for k, result in enumerate(results)
+    ]
+    states = list(tracked(items, hamflow.Estimator("fast"), np.array([[50.0, 4.0]]), anchor=0))
+    assert [state.index for state in states] == [10, 11]
+    assert collect(states).visible.all()
 
 
 # --- reading between pixels ----------------------------------------------------------------------
