@@ -293,28 +293,19 @@ def draw(folder: Path = RESULTS, path: Path = CHART) -> None:
             color = "tab:red" if own else "0.35"
             axis.plot(seconds, error, "o" if own else "s", color=color, markersize=7)
             label = NAMES[name].strip("`").replace("OpenCV ", "")
-            left = name == "opencv-deepflow"  # its name would cross a line
             axis.annotate(
-                label,
-                (seconds, error),
-                (-6 if left else 6, 4),
-                textcoords="offset points",
-                ha="right" if left else "left",
-                color=color,
-                fontsize=9,
+                label, (seconds, error), (6, 4), textcoords="offset points", color=color, fontsize=9
             )
-        for name in _UPDATES:
+        for name, side in zip(_UPDATES, ("left", "right"), strict=True):
             seconds = found["cost"][name][0]["seconds"]
             axis.axvline(seconds, color="tab:blue", linestyle="--", linewidth=1)
             axis.text(
-                seconds * 1.06,
-                0.98,
-                f"{NAMES[name]}: time only",
+                seconds * (1.08 if side == "left" else 1 / 1.08),
+                0.2 if side == "left" else 0.36,
+                f"{NAMES[name]}\n(time only)",
                 color="tab:blue",
                 fontsize=9,
-                rotation=90,
-                ha="left",
-                va="top",
+                ha=side,
                 transform=axis.get_xaxis_transform(),
             )
         axis.set(title=title, xscale="log", yscale="log", xlabel="seconds for 1024×436, two cores")
