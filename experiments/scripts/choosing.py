@@ -296,18 +296,16 @@ def draw(folder: Path = RESULTS, path: Path = CHART) -> None:
             axis.annotate(
                 label, (seconds, error), (6, 4), textcoords="offset points", color=color, fontsize=9
             )
-        for name in _UPDATES:
+        for name, side in zip(_UPDATES, ("left", "right"), strict=True):
             seconds = found["cost"][name][0]["seconds"]
             axis.axvline(seconds, color="tab:blue", linestyle="--", linewidth=1)
             axis.text(
-                seconds,
-                0.98,
-                f" {NAMES[name]}: time only",
+                seconds * (1.08 if side == "left" else 1 / 1.08),
+                0.2 if side == "left" else 0.36,
+                f"{NAMES[name]}\n(time only)",
                 color="tab:blue",
                 fontsize=9,
-                rotation=90,
-                ha="right",
-                va="top",
+                ha=side,
                 transform=axis.get_xaxis_transform(),
             )
         axis.set(title=title, xscale="log", yscale="log", xlabel="seconds for 1024×436, two cores")
@@ -315,6 +313,7 @@ def draw(folder: Path = RESULTS, path: Path = CHART) -> None:
         axis.yaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
         axis.yaxis.set_minor_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
         axis.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
+        axis.margins(x=0.08, y=0.08)
         axis.grid(True, which="both", color="0.9", linewidth=0.6)
         axis.set_axisbelow(True)
     figure.savefig(path, dpi=110)

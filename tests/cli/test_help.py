@@ -55,6 +55,7 @@ def test_page(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, printed.splitlines())) <= COLUMNS
     assert "{None}" not in printed
     assert "default: None" not in printed
+    assert "default: True" not in printed  # of a switch --no-...; `option` says what it does
     shown = rows(printed)
     assert "-h, --help" in shown
     for typed, text in shown.items():

@@ -67,7 +67,7 @@ class PictureOptions:
 
     style: Annotated[Style, option("STYLE")] = "color"
     max_flow: Annotated[float | None, option("PIXELS")] = None
-    key: bool = True
+    key: Annotated[bool, option("")] = True
 
     def check(self, shown: bool) -> None:
         """Raise an InputError if an option is wrong, or nothing is to be shown."""
