@@ -2,7 +2,7 @@
 
     python -m experiments.scripts.cluster [--pairs 1000000] [--machines 16] [--slots 16]
         [--seconds 2.0] [--spread 0.2] [--slow 0.05] [--slowdown 2.0] [--lifetime 24]
-        [--repair 5] [--deadly 0.00001] [--leader 0.002]
+        [--repair 5] [--deadly 0.00001] [--leader 0.0006]
 
 The leader is the real one of ``hamflow batch`` (`hamflow.scale.engine.run`); the workers are
 simulated. A pair takes `--seconds` on one core of an ordinary machine, with a lognormal spread; a
@@ -167,7 +167,7 @@ def main() -> None:
         ("lifetime", 24.0),
         ("repair", 5.0),
         ("deadly", 1e-5),
-        ("leader", 0.002),
+        ("leader", 0.0006),
     ):
         parser.add_argument(f"--{name}", type=float, default=default)
     values = vars(parser.parse_args())
