@@ -170,7 +170,7 @@ def batch(
     _check_engine(engine, workers, threads, address)
     options = _options(outputs)
     pairs, described = open_source(source, every)
-    place = storage.plain(output)
+    place = storage.absolute(output)
     _check_place(place, source)
     estimator = Estimator(preset, window=window, scale=scale, model=model)
     check_directions(options, estimator.config, str(preset))
