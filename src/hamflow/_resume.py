@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import compress
 from pathlib import Path, PurePath
@@ -169,6 +169,10 @@ class WorkLog:
         """
         known = {"key": key, "source": source, "files": dict(files) if files else None}
         record = {name: value for name, value in known.items() if value is not None} | values
+        self.add_all([record])
+
+    def add_all(self, records: Sequence[Record]) -> None:
+        """Append the records of several pieces of work at once, each with its ``key``."""
         # Some disks have no locks; this detects another run there.
         if self._size_now() != self._size:
             raise FileError(
@@ -177,7 +181,7 @@ class WorkLog:
             )
         try:
             with open(self.path, "ab") as file:
-                file.write(_line(record))
+                file.write(b"".join(map(_line, records)))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -186,7 +190,7 @@ class WorkLog:
                 "command continues."
             ) from error
         self._size = self._size_now()
-        self.records[key] = record
+        self.records |= {record["key"]: record for record in records}
 
     def close(self) -> None:
         """Unlock the log; if there is no record, remove it."""

@@ -22,7 +22,7 @@ from hamflow.scale.batch import BatchProgress
 ray = pytest.importorskip("ray")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("default"),  # of Ray's own code
+    pytest.mark.filterwarnings("ignore"),  # of Ray's own code
 ]
 
 DRIVER = """

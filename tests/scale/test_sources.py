@@ -36,6 +36,14 @@ def test_folder_of_frames(tmp_path: Path) -> None:
     assert names(open_source(tmp_path, every=2)[0]) == ["f00"]
 
 
+def test_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers may have another current folder."""
+    write_frames(tmp_path / "in", 2)
+    monkeypatch.chdir(tmp_path)
+    assert open_source("in")[0] == open_source(tmp_path / "in")[0]
+    assert open_source(".")[1]["input"] == [tmp_path.name]
+
+
 def test_natural_order(tmp_path: Path) -> None:
     for name in ("f1", "f2", "f10"):
         hamflow.write_image(tmp_path / f"{name}.png", np.zeros((4, 4), np.uint8))

@@ -170,7 +170,7 @@ def batch(
     _check_engine(engine, workers, threads, address)
     options = _options(outputs)
     pairs, described = open_source(source, every)
-    place = storage.plain(output)
+    place = storage.absolute(output)
     _check_place(place, source)
     estimator = Estimator(preset, window=window, scale=scale, model=model)
     check_directions(options, estimator.config, str(preset))
@@ -231,16 +231,13 @@ class _Tally:
 
 def _work_off(engine: Engine, todo: Sequence[ImagePair], store: Store, tally: _Tally) -> None:
     for finished in run(engine, todo):
-        stopped = None
-        for pair, record in finished:
-            if record["status"] == STOPPED:
-                stopped = record["error"]
-            else:
-                store.add(pair, record)
-                tally.add(pair, record)
-        store.flush()
-        if stopped is not None:
-            raise FileError(f"{stopped.removesuffix('.')} (finished pairs are kept).")
+        stopped = [record["error"] for _, record in finished if record["status"] == STOPPED]
+        kept = [item for item in finished if item[1]["status"] != STOPPED]
+        store.add(kept)
+        for pair, record in kept:
+            tally.add(pair, record)
+        if stopped:
+            raise FileError(f"{stopped[0].removesuffix('.')} (finished pairs are kept).")
 
 
 def _check_engine(

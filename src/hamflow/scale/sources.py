@@ -48,11 +48,12 @@ def open_source(source: Source, every: int = 1) -> tuple[list[ImagePair], dict[s
     if every < 1:
         raise InputError(f"every must be at least 1, not {every}.")
     if isinstance(source, PairDataset):
-        pairs = [ImagePair(p.name, str(p.image0_path), str(p.image1_path)) for p in source]
+        place = storage.absolute
+        pairs = [ImagePair(p.name, place(p.image0_path), place(p.image1_path)) for p in source]
         described: dict[str, Any] = {"dataset": type(source).__name__}
     else:
         given = [source] if isinstance(source, str | os.PathLike) else list(source)
-        paths = [storage.plain(path) for path in given]
+        paths = [storage.absolute(path) for path in given]
         alone = len(paths) == 1
         pairs = [pair for path in paths for pair in _of_path(path, every, alone)]
         described = {"input": [_base(path) for path in paths], "every": every}
@@ -151,4 +152,4 @@ def _check_names(pairs: Sequence[ImagePair]) -> None:
 
 
 def _base(path: str) -> str:
-    return os.path.basename((path if storage.is_url(path) else os.path.abspath(path)).rstrip("/"))
+    return os.path.basename(path.rstrip("/"))

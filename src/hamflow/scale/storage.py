@@ -30,6 +30,12 @@ def plain(path: str | os.PathLike[str]) -> str:
     return text
 
 
+def absolute(path: str | os.PathLike[str]) -> str:
+    """Return a URL, or a path that means the same in every process of this machine."""
+    text = plain(path)
+    return text if is_url(text) else os.path.abspath(text)
+
+
 def is_url(path: str) -> bool:
     """Return whether this is not the path of a local file."""
     return "://" in path

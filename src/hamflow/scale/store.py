@@ -55,7 +55,7 @@ class Store:
                 self._remove_manifest()
             self.sweep()
             self._held = stack.pop_all()
-        self._rows = dict(self._log.records)
+        self._stale: set[str] = set()  # pairs with records that are no longer true
 
     def missing(self, pairs: Sequence[ImagePair]) -> list[ImagePair]:
         """Return the pairs that are not complete, or whose images or files have changed."""
@@ -70,6 +70,8 @@ class Store:
     def _known(self, pair: ImagePair, sizes: Mapping[str, int] | None) -> bool:
         # Files at a URL are not known to the log as files.
         record = self._log.find(pair.name)
+        if record is None:  # or a file is missing or has changed
+            self._stale.add(pair.name)
         if record is None or record.get("status") != DONE:
             return False
         objects = record.get("objects", {})
@@ -79,19 +81,19 @@ class Store:
             first, second = record.get("inputs", [None, None])
             complete = storage.same(pair.image0, first) and storage.same(pair.image1, second)
         if not complete:
-            self._rows.pop(pair.name, None)
+            self._stale.add(pair.name)
         return complete
 
-    def add(self, pair: ImagePair, record: Record) -> None:
-        """Record a pair that is finished, well or not."""
-        values = dict(record)
-        if self._parts is not None and "files" in values:
-            values["objects"] = values.pop("files")
-        self._log.add(pair.name, **values)
-        self._rows[pair.name] = values
-
-    def flush(self) -> None:
-        """Bring the latest records to the URL, if the output is at one."""
+    def add(self, finished: Sequence[tuple[ImagePair, Record]]) -> None:
+        """Record pairs that are finished, well or not."""
+        if not finished:
+            return
+        records: list[Record] = [{"key": pair.name} | record for pair, record in finished]
+        if self._parts is not None:
+            for record in records:
+                record["objects"] = record.pop("files", {})
+        self._log.add_all(records)
+        self._stale -= {pair.name for pair, _ in finished}
         if self._parts is not None:
             self._parts.flush()
 
@@ -102,9 +104,10 @@ class Store:
         return write_manifest(self._output, [self._row(pair) for pair in pairs])
 
     def _row(self, pair: ImagePair) -> dict[str, Any]:
-        record = self._rows.get(pair.name, {"status": "pending"})
+        record = {} if pair.name in self._stale else self._log.records.get(pair.name, {})
         given = {"name": pair.name, "image0": pair.image0, "image1": pair.image1}
-        values = given | {"frame0": pair.frame0, "frame1": pair.frame1} | record
+        frames = {"frame0": pair.frame0, "frame1": pair.frame1}
+        values = {"status": "pending"} | record | given | frames
         return {name: values.get(name) for name in COLUMNS}
 
     def _remove_manifest(self) -> None:
