@@ -232,12 +232,11 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
     for share in _LEFT_OUT:
         if share > _LEFT_OUT[0]:
             small = small[:0]  # there is not enough memory for all of them
-        ends = []
-        for percent, choose in ((share / 10, np.minimum), (100 - share / 10, np.maximum)):
-            end = choose(*(np.percentile(f, percent, axis=0) for f in (completed, matches)))
-            if len(small):  # things that a share of all pixels would leave out
-                end = choose(end, np.percentile(small, 100.0 * (percent > 50), axis=0))
-            ends.append(end)
+        percents = [share / 10, 100 - share / 10]
+        both = [np.percentile(flows.T, percents, axis=1) for flows in (completed, matches)]
+        if len(small):  # things that a share of all pixels would leave out
+            both.append(np.stack([small.min(axis=0), small.max(axis=0)]))
+        ends = np.min(both, axis=0)[0], np.max(both, axis=0)[1]
         low = np.maximum(np.floor(factor * ends[0]) - margin, -limits).astype(int)
         high = np.minimum(np.ceil(factor * ends[1]) + margin, limits).astype(int)
         high = np.maximum(high, low)
