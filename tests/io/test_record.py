@@ -50,7 +50,9 @@ class Other:
 
 
 FLOW = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
-THING = Thing(FLOW, FLOW[..., 0] > 0, 1 / 3, Part(3), (Part(1, 0.1), Part(2)), {"a": 1e-9}, True, "", (3, 4.0))
+THING = Thing(
+    FLOW, FLOW[..., 0] > 0, 1 / 3, Part(3), (Part(1, 0.1), Part(2)), {"a": 1e-9}, True, "", (3, 4.0)
+)
 
 
 def same(a: Thing, b: Thing) -> bool:
