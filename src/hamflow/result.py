@@ -167,6 +167,7 @@ class FlowResult:
         max_flow: float | None = None,
         *,
         key: bool = True,
+        step: int | None = None,
     ) -> NDArray[np.uint8]:
         """Show the result in a style: "color", "overlay", "arrows" or "side-by-side".
 
@@ -177,7 +178,7 @@ class FlowResult:
         if image is not None and self.region is not None:
             x, y, width, height = self.region
             image = image[y : y + height, x : x + width]
-        return render(image, self, style, max_flow, key=key)
+        return render(image, self, style, max_flow, key=key, step=step)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a ``.npz`` file, or the flow alone to a file of another suffix.
