@@ -133,6 +133,10 @@ def test_styles(tmp_path: Path) -> None:
     assert same_bytes(usual().render(first, "color", 9, key=False), usual().to_color(9))
     assert usual().render(first).shape == (120, 160, 3)
     assert usual().render(None, "arrows").shape == (60, 80, 3)
+    # Of a region, with the whole image.
+    part = usual().part((20, 10, 40, 30))
+    expected = render(first[10:40, 20:60], part, "overlay", key=True)
+    assert same_bytes(part.render(first, "overlay"), expected)
 
 
 def test_warp() -> None:

@@ -167,15 +167,18 @@ class FlowResult:
         max_flow: float | None = None,
         *,
         key: bool = True,
+        step: int | None = None,
     ) -> NDArray[np.uint8]:
         """Show the result in a style: "color", "overlay", "arrows" or "side-by-side".
 
         `image0` is the first image: an array, a tensor on the CPU, a PIL image or the path of a
-        file. See `hamflow.visualize.render`.
+        file; the whole image, also if the result is of a region. See `hamflow.visualize.render`.
         """
-        return render(
-            None if image0 is None else as_colors(image0, "image0"), self, style, max_flow, key=key
-        )
+        image = None if image0 is None else as_colors(image0, "image0")
+        if image is not None and self.region is not None:
+            x, y, width, height = self.region
+            image = image[y : y + height, x : x + width]
+        return render(image, self, style, max_flow, key=key, step=step)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a ``.npz`` file, or the flow alone to a file of another suffix.

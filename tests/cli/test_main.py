@@ -20,6 +20,7 @@ from hamflow.config import PRESETS
 from hamflow.datasets.registry import DatasetName
 from hamflow.evaluation._benchmarks import BENCHMARKS
 from hamflow.io import FLOW_SUFFIXES
+from hamflow.visualize import add_key
 
 Files = tuple[Path, Path]
 
@@ -58,7 +59,7 @@ def test_pair(frames: Files, out: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert np.abs(result.flow[10:30, 10:35] - (3, 0)).max() < 0.05
     scale = float(np.percentile(np.linalg.norm(result.flow, axis=2), 95))
     colors = hamflow.flow_to_color(result.flow, max_flow=scale)
-    assert (hamflow.read_image(picture) == colors).all()
+    assert (hamflow.read_image(picture) == add_key(colors, scale)).all()
     assert (hamflow.read_image(others["occlusion"])[..., 0] == 255 * result.occlusion).all()
     shown = hamflow.read_image(others["confidence"])[..., 0]
     assert np.abs(shown / 255 - result.confidence).max() < 0.003

@@ -89,6 +89,11 @@ def test_a_whole_result_side_by_side(data: Path, out: Path) -> None:
         assert run(*args, "-o", out / "a.png", "--overwrite") == 0
         expected = render(SCENE.image0, shown, "side-by-side", key=True)
         assert (hamflow.read_image(out / "a.png") == expected).all()
+    result.part((10, 5, 60, 40)).save(data / "part.npz")
+    args = ("viz", data / "part.npz", "--style", "overlay", "--image", data / "frame1.png")
+    assert run(*args, "-o", out / "c.png") == 0
+    expected = render(SCENE.image0[5:45, 10:70], SCENE.flow[5:45, 10:70], "overlay", key=True)
+    assert (hamflow.read_image(out / "c.png") == expected).all()
     assert run("viz", data / "result.npz", "-o", out / "b.png", "--no-key") == 0
     assert (hamflow.read_image(out / "b.png") == hamflow.flow_to_color(SCENE.flow)).all()
 

@@ -41,6 +41,7 @@ class Thing:
     seconds: dict[str, float] = field(default_factory=dict)
     cut: bool = False
     name: str = ""
+    box: tuple[int, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,14 @@ class Other:
 
 
 FLOW = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
-THING = Thing(FLOW, FLOW[..., 0] > 0, 1 / 3, Part(3), (Part(1, 0.1), Part(2)), {"a": 1e-9}, True)
+THING = Thing(
+    FLOW, FLOW[..., 0] > 0, 1 / 3, Part(3), (Part(1, 0.1), Part(2)), {"a": 1e-9}, True, "", (3, 4.0)
+)
 
 
 def same(a: Thing, b: Thing) -> bool:
     arrays = zip((a.flow, a.mask), (b.flow, b.mask), strict=True)
-    names = ("energy", "part", "parts", "seconds", "cut", "name")
+    names = ("energy", "part", "parts", "seconds", "cut", "name", "box")
     return all(
         (x is None and y is None) or (x.dtype == y.dtype and np.array_equal(x, y, equal_nan=True))
         for x, y in arrays
@@ -159,6 +162,9 @@ def test_the_text_decides(tmp_path: Path) -> None:
         {"name": 3},
         {"flow": 3},
         {"mask": []},
+        {"box": [1]},
+        {"box": [1, 2.0, 3]},
+        {"box": [1.5, 2.0]},
     ],
 )
 def test_values_of_other_types(tmp_path: Path, changes: dict[str, Any]) -> None:

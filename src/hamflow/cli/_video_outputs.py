@@ -244,4 +244,4 @@ def _kind(option: str, path: str) -> str:
 
 
 def _writing(output: Output) -> Callable[[Path, VideoItem, float], None]:
-    return lambda path, item, scale: output.write(path, item.result, scale)
+    return lambda path, item, _: output.write(path, item.result)

@@ -28,7 +28,6 @@ from hamflow.io import check_flow_path
 from hamflow.io._atomic import check_writable
 from hamflow.io.images import check_image_path
 from hamflow.scale.outputs import OUTPUTS, check_directions
-from hamflow.visualize import typical_length
 
 _FLOW_OUTPUT = tyro.conf.arg(
     aliases=["-o"],
@@ -103,8 +102,8 @@ def pair(
     image2
         The second image, of the same size.
     viz
-        A picture of the flow in the Middlebury colors (.png). Full color is the 95th percentile of
-        the lengths.
+        A picture of the flow in the Middlebury colors (.png), with a key. Full color is the 95th
+        percentile of the lengths, at least 1 pixel.
     result
         What else to write of the result.
     search
@@ -136,9 +135,8 @@ def pair(
         found = estimator.estimate(
             image1, image2, region=part, progress=lambda stage, share: show(stage, share, 1)
         )
-    longest = typical_length(found.flow)
     for name, path in outputs.items():
-        OUTPUTS[name].write(path, found, longest)
+        OUTPUTS[name].write(path, found)
     if result.json is not None:
         write_json(result.json, found.summary())
     if result.plot is not None:

@@ -107,10 +107,13 @@ def viz(
         picture, said = _errors(read_flow(flow), read_flow(truth))
     else:
         shown = _read(flow)
-        vectors = shown.flow if isinstance(shown, FlowResult) else shown
-        longest = typical_length(vectors) if max_flow is None else max_flow
         below = None if image is None else read_image(image)
-        picture = render(below, shown, style, longest, key=key, step=step)
+        if isinstance(shown, FlowResult):
+            longest = typical_length(shown.flow) if max_flow is None else max_flow
+            picture = shown.render(below, style, longest, key=key, step=step)
+        else:
+            longest = typical_length(shown) if max_flow is None else max_flow
+            picture = render(below, shown, style, longest, key=key, step=step)
         what = "the longest arrows are" if style == "arrows" else "full color is"
         said = f"{what} {longest:.3g} px"
     write_image(output, picture)

@@ -127,7 +127,10 @@ def _decoded(hint: Any, value: Any, key: str) -> Any:
         hint = type(None) if value is None else next(a for a in args if a is not type(None))
         return _decoded(hint, value, key)
     if origin is tuple and isinstance(value, list):
-        return tuple(_decoded(args[0], item, key) for item in value)
+        kinds = [args[0]] * len(value) if args[1:] == (...,) else args
+        if len(kinds) == len(value):
+            pairs = zip(kinds, value, strict=True)
+            return tuple(_decoded(kind, item, key) for kind, item in pairs)
     if origin is dict and isinstance(value, dict):
         return {item: _decoded(args[1], value[item], key) for item in value}
     if is_dataclass(hint) and isinstance(value, dict):

@@ -22,39 +22,39 @@ if TYPE_CHECKING:
 class Output:
     """One kind of file."""
 
-    # Given the path, the result, and the length in pixels that gets full color.
-    write: Callable[[Path, FlowResult, float], None]
+    write: Callable[[Path, FlowResult], None]
     flow: bool = False  # a flow file; otherwise a picture
     bidirectional: bool = True  # needs the flow in both directions
     suffix: str = ".png"  # of files that are not flow files
 
 
-def _write_backward(path: Path, result: FlowResult, _: float) -> None:
+def _write_backward(path: Path, result: FlowResult) -> None:
     assert result.backward is not None
     write_flow(path, result.backward)
 
 
-def _write_occlusion(path: Path, result: FlowResult, _: float) -> None:
+def _write_occlusion(path: Path, result: FlowResult) -> None:
     assert result.occlusion is not None
     write_image(path, result.occlusion)
 
 
-def _write_confidence(path: Path, result: FlowResult, _: float) -> None:
+def _write_confidence(path: Path, result: FlowResult) -> None:
     assert result.confidence is not None
     write_image(path, result.confidence)
 
 
 OUTPUTS = {
-    "--output": Output(lambda path, result, _: result.save(path), flow=True, bidirectional=False),
+    "--output": Output(lambda path, result: result.save(path), flow=True, bidirectional=False),
     "--viz": Output(
-        lambda path, result, max_flow: write_image(path, result.to_color(max_flow)),
+        # With a key, because every picture has a scale of its own.
+        lambda path, result: write_image(path, result.to_color(key=True)),
         bidirectional=False,
     ),
     "--backward": Output(_write_backward, flow=True),
     "--occlusion": Output(_write_occlusion),
     "--confidence": Output(_write_confidence),
     "--json": Output(
-        lambda path, result, _: write_json(path, result.summary()),
+        lambda path, result: write_json(path, result.summary()),
         bidirectional=False,
         suffix=".json",
     ),

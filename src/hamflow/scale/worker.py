@@ -28,7 +28,6 @@ from hamflow.scale import storage
 from hamflow.scale._limits import limit_memory
 from hamflow.scale.outputs import OUTPUTS
 from hamflow.scale.pairs import ImagePair
-from hamflow.visualize import typical_length
 
 Record = dict[str, Any]
 """How a pair went, for JSON: its ``status``, and either its ``files`` or an ``error``."""
@@ -155,7 +154,6 @@ class Worker:
     def _write(self, pair: ImagePair, result: FlowResult) -> dict[str, Any]:
         """Write the files of a pair; return their records by their paths in the output folder."""
         output, remote = self._work.output, storage.is_url(self._work.output)
-        longest = typical_length(result.flow)
         records = {}
         with ExitStack() as stack:
             place = stack.enter_context(TemporaryDirectory(prefix="hamflow-")) if remote else output
@@ -163,7 +161,7 @@ class Worker:
                 name = self._work.file(option, pair.name)
                 path = Path(place, name)
                 make_folder(path.parent)
-                OUTPUTS[option].write(path, result, longest)
+                OUTPUTS[option].write(path, result)
                 records[name] = file_record(path)
                 if remote:
                     storage.put(path, storage.join(output, name))
