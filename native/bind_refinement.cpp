@@ -3,6 +3,7 @@
 #include "boundaries.hpp"
 #include "features.hpp"
 #include "opposite.hpp"
+#include "temporal.hpp"
 #include "variational.hpp"
 
 namespace hamflow::bind {
@@ -111,6 +112,44 @@ void adopt(In<float, 3> opposite, float tolerance, Out<float, 3> flow) {
     without_gil([&] { adopt_opposite(problem); });
 }
 
+void carry_along(In<float, 3> state, In<float, 3> along, In<std::uint8_t, 2> visible, float alike,
+                 Out<float, 3> expected) {
+    const std::size_t h = state.shape(0), w = state.shape(1);
+    expect_area(h, w);
+    expect_shape(state, "state", {h, w, 3});
+    expect_shape(along, "along", {h, w, 2});
+    expect_shape(visible, "visible", {h, w});
+    expect_shape(expected, "expected", {h, w, 3});
+    if (!(alike >= 0)) throw nb::value_error("alike must not be negative");
+    const Carried problem{side(h),        side(w), state.data(),   along.data(),
+                          visible.data(), alike,   expected.data()};
+    without_gil([&] { carry(problem); });
+}
+
+void blend_flows(In<float, 3> first, In<float, 3> second, In<float, 3> measured,
+                 In<float, 3> expected, int radius, std::tuple<float, float, float, float> how,
+                 Out<float, 3> state) {
+    const std::size_t h = measured.shape(0), w = measured.shape(1), channels = first.shape(2);
+    expect_area(h, w);
+    if (channels < 3 || channels > 1000) throw nb::value_error("first needs 3 to 1000 channels");
+    expect_shape(first, "first", {h, w, channels});
+    expect_shape(second, "second", {h, w, channels});
+    expect_shape(measured, "measured", {h, w, 2});
+    expect_shape(expected, "expected", {h, w, 3});
+    expect_shape(state, "state", {h, w, 3});
+    const auto [least_share, tolerance, relative, cap] = how;
+    if (radius < 0 || radius > 100) throw nb::value_error("radius must be 0 to 100");
+    if (!(least_share >= 0 && least_share <= 1) || !(tolerance > 0) || !(relative >= 0) ||
+        !(cap > 0))
+        throw nb::value_error("how: least share in 0..1, tolerance > 0, relative >= 0, cap > 0");
+    const Blended problem{side(h),        side(w),         static_cast<int>(channels),
+                          first.data(),   second.data(),   measured.data(),
+                          expected.data(), radius,         least_share,
+                          tolerance,      relative,        cap,
+                          state.data()};
+    without_gil([&] { blend(problem); });
+}
+
 void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<float, 2> trust,
                        std::tuple<float, int, int> where,
                        std::tuple<int, float, float> neighborhood, std::tuple<float, float> data,
@@ -160,6 +199,10 @@ void define_refinement(nb::module_& m) {
           nb::arg("near"), out("right"), out("down"), out("guarded"));
     m.def("upsample", upsample, nb::arg("field"), nb::arg("factor"), out("out"));
     m.def("adopt_opposite", adopt, nb::arg("opposite"), nb::arg("tolerance"), out("flow"));
+    m.def("carry", carry_along, nb::arg("state"), nb::arg("along"), nb::arg("visible"),
+          nb::arg("alike"), out("expected"));
+    m.def("blend", blend_flows, nb::arg("first"), nb::arg("second"), nb::arg("measured"),
+          nb::arg("expected"), nb::arg("radius"), nb::arg("how"), out("state"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
           nb::arg("trust"), nb::arg("where"), nb::arg("neighborhood"), nb::arg("data"),
           nb::arg("agreement"), nb::arg("margins"), out("flow"));

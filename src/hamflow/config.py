@@ -16,9 +16,11 @@ from hamflow.refinement import (
     GuardedRefinement,
     LabelingCompletion,
     NoCompletion,
+    NoTemporal,
+    TrackFilter,
     Upsampling,
 )
-from hamflow.stages import STAGES, Completion, Matcher, Refinement, stage_class
+from hamflow.stages import STAGES, Completion, Matcher, Refinement, Temporal, stage_class
 
 
 def _fitted() -> JointModel:
@@ -62,6 +64,8 @@ class EstimatorConfig:
         What happens to pixels without a trusted match.
     refinement : Refinement
         What takes the flow to the full size and to subpixel precision.
+    temporal : Temporal
+        What makes the flow of a video hold together in time; it needs both directions.
     """
 
     model: str = "default"
@@ -76,6 +80,7 @@ class EstimatorConfig:
     matcher: Matcher = field(default_factory=_fitted)
     completion: Completion = field(default_factory=LabelingCompletion)
     refinement: Refinement = field(default_factory=GuardedRefinement)
+    temporal: Temporal = field(default_factory=TrackFilter)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str | os.PathLike):
@@ -117,6 +122,7 @@ PRESETS: dict[str, EstimatorConfig] = {
         matcher=JointModel.paper(),
         completion=NoCompletion(),
         refinement=Upsampling(smooth=False),
+        temporal=NoTemporal(),
     ),
     "realtime": replace(
         _FAST,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, overload
+from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -300,8 +302,14 @@ class Estimator:
                         )
                     )
 
-            # Assessment: what is occluded, and how far each pixel can be trusted.
             if len(flows) == 2:
+                # Time: the tracks of the pair before go on, or new ones begin.
+                before = None if previous is None else previous.tracks_to(frame0)
+                with clock.stage("temporal", 0.9) if before else nullcontext():
+                    flows, tracks = self.config.temporal(frames, flows, before)
+                matches = replace(matches, tracks=tracks, second=ref(frame1))
+
+                # Assessment: what is occluded, and how far each pixel can be trusted.
                 with clock.stage("assessment", 0.95):
                     distance = matches.directions[0].distance
                     hidden, certain = assess(frames, flows, distance, matches.scale)

@@ -32,6 +32,10 @@ STAGES: dict[str, dict[str, str]] = {
         "variational": "hamflow.refinement.variational:VariationalRefinement",
         "upsampling": "hamflow.refinement.pyramid:Upsampling",
     },
+    "temporal": {
+        "tracks": "hamflow.refinement.temporal:TrackFilter",
+        "off": "hamflow.refinement.temporal:NoTemporal",
+    },
 }
 """The methods of each stage: where their classes are."""
 
@@ -140,6 +144,36 @@ class Refinement(Protocol):
         """Return the flow from the first frame to the second, at full size.
 
         `opposite` is the finished flow from the second frame to the first, if there is one.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Tracks:
+    """What a pair of a video hands to the next one.
+
+    Attributes
+    ----------
+    flows : ((H, W, 2) array of float32, (H, W, 2) array of float32)
+        The finished flow, forward and backward.
+    ages : ((H, W) array of float32, (H, W) array of float32), optional
+        For how many pairs each pixel has been followed; 1 if there are none.
+    """
+
+    flows: tuple[Flow, Flow]
+    ages: tuple[Field, Field] | None = None
+
+
+class Temporal(Protocol):
+    """From the flows of the pairs of a video, one after the other, to flows that hold together."""
+
+    method: ClassVar[str]
+
+    def __call__(
+        self, frames: tuple[FrameLike, FrameLike], flows: Sequence[Flow], before: Tracks | None
+    ) -> tuple[list[Flow], Tracks | None]:
+        """Return forward and backward flow, and what the next pair gets as `before`.
+
+        `before` comes from the pair whose second frame is the first one here.
         """
 
 

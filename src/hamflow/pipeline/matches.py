@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import ReferenceType
 
 import numpy as np
 
 from hamflow._types import Field, Flow, Mask
 from hamflow.pipeline.frame import Frame
-from hamflow.stages import Match, MatchEvidence
+from hamflow.stages import Match, MatchEvidence, Tracks
 from hamflow.window import Window
 
 # Margins, in units of cost: the one from which on a match is clearly better than all others, and
@@ -132,6 +133,10 @@ class Matches:
     cut : bool
         Whether the frames have nothing to do with each other, so that the next pair starts from
         nothing.
+    tracks : Tracks, optional
+        Of the finished flow.
+    second : reference to a Frame, optional
+        The second of the frames, as long as it exists: tracks go on from there.
     trusted_share : float
         Share of trusted pixels, mean over the directions.
     clear_share : float
@@ -142,6 +147,8 @@ class Matches:
     scale: int
     full_share: float = 0.0
     cut: bool = False
+    tracks: Tracks | None = None
+    second: ReferenceType[Frame] | None = None
     trusted_share: float = field(init=False)
     clear_share: float = field(init=False)
 
@@ -160,6 +167,10 @@ class Matches:
             for match, mask, filled in zip(found, trusted, completed, strict=True)
         )
         return cls(tuple(directions), scale, full_share)
+
+    def tracks_to(self, frame: Frame) -> Tracks | None:
+        """Return the tracks that end in a frame; None if it is not the second one."""
+        return self.tracks if self.second is not None and self.second() is frame else None
 
     def __post_init__(self) -> None:
         share = float(np.mean([d.trusted.mean() for d in self.directions]))

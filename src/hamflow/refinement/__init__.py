@@ -14,6 +14,7 @@ from hamflow.refinement.consistency import check, consistent, disagreement, occl
 from hamflow.refinement.guarded import GuardedRefinement
 from hamflow.refinement.labeling import LabelingCompletion, label_motions
 from hamflow.refinement.pyramid import Upsampling, coarse_to_fine
+from hamflow.refinement.temporal import NoTemporal, TrackFilter
 from hamflow.refinement.variational import VariationalRefinement, features, refine
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "LabelingCompletion",
     "MotionChoice",
     "NoCompletion",
+    "NoTemporal",
+    "TrackFilter",
     "Upsampling",
     "VariationalRefinement",
     "assess",

@@ -1,0 +1,274 @@
+"""The filter along the tracks of a video."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import hamflow
+from _problems import same_bytes, with_threads
+from _route import SMALL, texture
+from hamflow import Estimator, InputError, _native
+from hamflow.config import PRESETS, preset_config
+from hamflow.pipeline.frame import Frame
+from hamflow.refinement import NoTemporal, TrackFilter
+from hamflow.refinement.temporal import _box_mean, _contrast, _weighted_median
+
+Array = NDArray[Any]
+
+
+def frame(image: Array) -> Frame:
+    return Estimator(SMALL).frame(image)
+
+
+# --- the kernels, the obvious way ---------------------------------------------------------------
+
+
+def corners(x: float, y: float, shape: tuple[int, int]) -> list[tuple[int, int, float]] | None:
+    """The four pixels around a place, with their weights; the nearest one first."""
+    height, width = shape
+    if not (-0.5 <= x <= width - 0.5 and -0.5 <= y <= height - 0.5):
+        return None
+    x, y = min(max(x, 0), width - 1), min(max(y, 0), height - 1)
+    left, top = min(int(x), max(width - 2, 0)), min(int(y), max(height - 2, 0))
+    found = []
+    for dy in (0, 1):
+        for dx in (0, 1):
+            weight = abs(1 - dx - (x - left)) * abs(1 - dy - (y - top))
+            found.append((min(top + dy, height - 1), min(left + dx, width - 1), weight))
+    found.sort(key=lambda corner: -corner[2])
+    return found
+
+
+def carried(state: Array, along: Array, visible: Array, alike: float) -> Array:
+    height, width = visible.shape
+    expected = np.zeros((height, width, 3))
+    for y in range(height):
+        for x in range(width):
+            around = corners(x + along[y, x, 0], y + along[y, x, 1], (height, width))
+            if around is None or not visible[y, x]:
+                continue
+            nearest = state[around[0][:2]]
+            parts = [
+                (weight, state[row, column])
+                for row, column, weight in around
+                if abs(state[row, column] - nearest)[:2].max() <= alike
+            ]
+            total = sum(weight for weight, _ in parts)
+            expected[y, x] = sum(weight * values for weight, values in parts) / total
+    return expected
+
+
+def blended(images: Any, measured: Array, expected: Array, radius: int, how: Any) -> Array:
+    first, second = images
+    least, tolerance, relative, cap = how
+    height, width = measured.shape[:2]
+
+    def differences(flow: Array) -> Array:
+        found = np.full((height, width), cap)
+        for y in range(height):
+            for x in range(width):
+                around = corners(x + flow[y, x, 0], y + flow[y, x, 1], (height, width))
+                if around is not None:
+                    there = sum(weight * second[row, column] for row, column, weight in around)
+                    found[y, x] = min(abs(first[y, x] - there)[:3].mean(), cap)
+        return found
+
+    age = expected[..., 2]
+    part = np.where(age > 0, 1 - np.maximum(1 / (age + 1), least), 0)
+    mixed = measured + part[..., None] * (expected[..., :2] - measured)
+    before, after = differences(measured), differences(mixed)
+    state = np.empty((height, width, 3))
+    for y in range(height):
+        for x in range(width):
+            square = np.s_[max(y - radius, 0) : y + radius + 1, max(x - radius, 0) : x + radius + 1]
+            old, new = before[square].mean(), after[square].mean()
+            kept = np.clip(1 - (new - old) / (tolerance + relative * old), 0, 1)
+            kept *= part[y, x] > 0
+            state[y, x, :2] = measured[y, x] + kept * (mixed[y, x] - measured[y, x])
+            state[y, x, 2] = 1 + kept * age[y, x]
+    return state
+
+
+SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 11))
+
+
+@given(seed=st.integers(0, 10**6), shape=SHAPES)
+def test_carry(seed: int, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(seed)
+    state = rng.normal(0, 0.8, (*shape, 3)).astype(np.float32)
+    along = rng.normal(0, 2, (*shape, 2)).astype(np.float32)
+    visible = (rng.random(shape) < 0.8).astype(np.uint8)
+    found = np.full((*shape, 3), 7, np.float32)
+    _native.carry(state, along, visible, 1.0, found)
+    assert np.allclose(found, carried(state, along, visible, 1.0), atol=1e-4)
+
+
+@given(seed=st.integers(0, 10**6), shape=SHAPES, radius=st.integers(0, 3))
+def test_blend(seed: int, shape: tuple[int, int], radius: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second = rng.random((2, *shape, 4)).astype(np.float32)
+    measured = rng.normal(0, 2, (*shape, 2)).astype(np.float32)
+    expected = np.dstack([measured + rng.normal(0, 1, (*shape, 2)), rng.integers(0, 5, shape)])
+    expected = expected.astype(np.float32)
+    how = (0.3, 0.05, 0.2, 0.5)
+    found = np.empty((*shape, 3), np.float32)
+    _native.blend(first, second, measured, expected, radius, how, found)
+    wanted = blended((first, second), measured, expected, radius, how)
+    assert np.allclose(found, wanted, atol=2e-3)
+
+
+def test_the_kernels_check_their_arguments() -> None:
+    flow, state = np.zeros((4, 5, 2), np.float32), np.zeros((4, 5, 3), np.float32)
+    seen = np.ones((4, 5), np.uint8)
+    with pytest.raises(ValueError, match="along has the wrong shape"):
+        _native.carry(state, flow[:3], seen, 1.0, state.copy())
+    with pytest.raises(ValueError, match="alike"):
+        _native.carry(state, flow, seen, -1.0, state.copy())
+    for radius, how in ((-1, (0.3, 0.1, 0, 1)), (2, (2, 0.1, 0, 1)), (2, (0.3, 0, 0, 1))):
+        with pytest.raises(ValueError, match=r"radius|how"):
+            _native.blend(state, state, flow, state, radius, how, state.copy())
+
+
+def test_means_over_squares() -> None:
+    fields = np.random.default_rng(0).random((6, 8, 2)).astype(np.float32)
+    padded = np.pad(fields, ((2, 2), (2, 2), (0, 0)))
+    wanted = np.array(
+        [[padded[y : y + 5, x : x + 5].mean(axis=(0, 1)) for x in range(8)] for y in range(6)]
+    )
+    assert np.allclose(_box_mean(fields, 5), wanted, atol=1e-6)
+
+
+def test_the_median_has_weights() -> None:
+    values, weights = np.array([[5, 1, 3]], np.float32), np.array([[1, 1, 5]], np.float32)
+    assert _weighted_median(values, weights) == 3
+    assert _weighted_median(values, weights[:, ::-1]) == 5
+
+
+def test_contrast_needs_two_directions() -> None:
+    image = np.zeros((20, 20, 3), np.float32)
+    image[:, 10:] = 1  # an edge, along which nothing can be told
+    assert _contrast(image).max() < 1e-6
+    image[10:] = 1
+    assert _contrast(image)[8:11, 8:11].min() > 0.1
+
+
+# --- the filter ---------------------------------------------------------------------------------
+
+
+def moving(count: int, steps: Any = 3) -> list[Array]:
+    """Frames of a texture that moves to the right, with noise."""
+    rng = np.random.default_rng(0)
+    scene, places = texture(64, 160), np.cumsum(np.broadcast_to(steps, count))
+    frames = [scene[:, 60 - place : 140 - place] for place in places]
+    return [(f + rng.normal(0, 3, f.shape)).clip(0, 255).astype(np.uint8) for f in frames]
+
+
+def noisy(seed: int, u: float, shape: tuple[int, int] = (64, 80)) -> Array:
+    flow = np.random.default_rng(seed).normal(0, 0.15, (*shape, 2))
+    return (flow + np.array([u, 0])).astype(np.float32)
+
+
+def filtered(images: list[Array], flows: list[list[Array]]) -> list[list[Array]]:
+    found, tracks = [], None
+    for pair, both in zip(pairwise([frame(image) for image in images]), flows, strict=True):
+        flow, tracks = TrackFilter()(pair, both, tracks)
+        found.append(flow)
+    return found
+
+
+def test_noise_becomes_less_along_tracks() -> None:
+    images = moving(7)
+    flows = [[noisy(k, 3), noisy(10 + k, -3)] for k in range(6)]
+    found = filtered(images, flows)
+    assert same_bytes(found[0][0], flows[0][0])
+    inside = np.s_[10:-10, 30:-10]
+    for k, wanted in ((0, [3, 0]), (1, [-3, 0])):
+        before, after = (abs(all_[5][k] - wanted)[inside].mean() for all_ in (flows, found))
+        assert after < 0.7 * before
+
+
+def test_a_change_of_motion_is_followed() -> None:
+    """The camera moves faster and faster, and back."""
+    steps = [0, 3, 4, 6, 3, 0, -2]
+    images = moving(7, steps)
+    flows = [[noisy(k, u), noisy(10 + k, -u)] for k, u in enumerate(steps[1:])]
+    for (flow, _), u in zip(filtered(images, flows), steps[1:], strict=True):
+        assert abs(flow - [u, 0])[10:-10, 30:-10].mean() < 0.15
+
+
+def test_the_images_have_the_last_word() -> None:
+    """Something turns round; the expected motion would not explain the images."""
+    images = moving(3, [0, 3, 3])
+    flows = [[noisy(0, -9), noisy(1, 9)], [noisy(2, 3), noisy(3, -3)]]
+    last = filtered(images, flows)[1][0]
+    assert abs(last - [3, 0])[10:-10, 30:-10].mean() < 0.2
+
+
+def test_equal_frames_stay_at_rest() -> None:
+    images = moving(3)
+    images.append(images[-1])
+    still = np.zeros((64, 80, 2), np.float32)
+    flows = [[noisy(0, 3), noisy(1, -3)], [noisy(2, 3), noisy(3, -3)], [still, still]]
+    assert not filtered(images, flows)[2][0].any()
+
+
+def test_off() -> None:
+    flows = [noisy(0, 3), noisy(1, -3)]
+    found, tracks = NoTemporal()((frame(moving(2)[0]), frame(moving(2)[1])), flows, None)
+    assert tracks is None
+    assert all(a is b for a, b in zip(found, flows, strict=True))
+
+
+# --- in the estimator ---------------------------------------------------------------------------
+
+
+def test_videos_are_filtered_and_pairs_are_not() -> None:
+    images = moving(4)
+    on, off = Estimator(SMALL), Estimator(replace(SMALL, temporal=NoTemporal()))
+    with_filter = [item.flow for item in hamflow.video(images, on)]
+    without = [item.flow for item in hamflow.video(images, off)]
+    assert same_bytes(with_filter[0], without[0])
+    assert not same_bytes(with_filter[2], without[2])
+    for flow in with_filter:
+        assert abs(flow - [3, 0])[12:-12, 30:-12].mean() < 0.2
+    assert same_bytes(on.estimate(*images[:2]).flow, off.estimate(*images[:2]).flow)
+
+
+def test_tracks_go_on_only_from_the_last_frame() -> None:
+    """Whoever compares all frames with the first one has no tracks."""
+    images = moving(3)
+    results = []
+    for config in (SMALL, replace(SMALL, temporal=NoTemporal())):
+        estimator = Estimator(config)
+        first, second, third = (estimator.frame(image) for image in images)
+        _, matches = estimator.between(first, second)
+        results.append(estimator.between(first, third, previous=matches)[0].flow)
+        assert matches.tracks_to(first) is None
+    assert same_bytes(*results)
+
+
+def test_threads() -> None:
+    def last() -> Array:
+        return [item.flow for item in hamflow.video(moving(3), SMALL)][-1]
+
+    assert same_bytes(*(with_threads(count, last) for count in (1, 3)))
+
+
+def test_settings(tmp_path: Path) -> None:
+    file = tmp_path / "off.toml"
+    file.write_text('preset = "fast"\n[temporal]\nmethod = "off"\n')
+    assert preset_config(file) == replace(PRESETS["fast"], temporal=NoTemporal())
+    file.write_text('preset = "fast"\n[temporal]\nleast = 0.5\n')
+    assert preset_config(file).temporal == TrackFilter(least=0.5)
+    assert preset_config("paper").temporal == NoTemporal()
+    with pytest.raises(InputError, match="least"):
+        TrackFilter(least=2)
