@@ -76,8 +76,8 @@ class TrackFilter:
     """
 
     least: float = 0.2
-    tolerance: float = 0.002
-    relative: float = 0.2
+    tolerance: float = 0.001
+    relative: float = 0.1
     radius: int = 2
     texture: float = 0.01
     surely: float = 0.05
