@@ -141,7 +141,7 @@ class TrackFilter:
     def _add_changes(self, frame: FrameLike, flows: tuple[Flow, Flow], expected: Field) -> None:
         """Add to an expected flow how motion changes, as reliable pixels around show it."""
         height, width = expected.shape[:2]
-        half = max(1, min(height, width) // _GRID // 2)
+        half = max(1, round(min(height, width) / _GRID / 2))
         step = 2 * half
         known = expected[::step, ::step, 2] > 0
         if not known.any():
