@@ -303,8 +303,11 @@ class Estimator:
             # Assessment: what is occluded, and how far each pixel can be trusted.
             if len(flows) == 2:
                 with clock.stage("assessment", 0.95):
-                    distance = matches.directions[0].distance
-                    hidden, certain = assess(frames, flows, distance, matches.scale)
+                    bits = frame0.bits(matches.scale), frame1.bits(matches.scale)
+                    finest = getattr(self.config.refinement, "finest", 1)
+                    hidden, certain = assess(
+                        frames, flows, bits, matches.directions, matches.scale, finest
+                    )
 
         certificate = matches.directions[0].certificate
         result = FlowResult(

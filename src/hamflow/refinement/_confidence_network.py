@@ -1,0 +1,2 @@
+import numpy as np
+WEIGHTS = np.zeros(815, np.float32)
