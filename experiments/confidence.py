@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -129,9 +130,27 @@ def rendered(photographs: Path, scratch: Path, count: int, seed: int) -> Iterato
         (name, SyntheticDataset(config, folders[folder], seed=seed))
         for name, (folder, config) in KINDS.items()
     ]
+    rng = np.random.default_rng(seed)
     for k in range(count):
-        name, scenes = data[k % len(data)]
-        yield name, scenes[k]
+        kind = k % (len(data) + 1)
+        if kind == len(data):
+            yield "nothing", nothing_to_see(rng)
+        else:
+            name, scenes = data[kind]
+            yield name, scenes[k]
+
+
+def nothing_to_see(rng: np.random.Generator) -> SimpleNamespace:
+    """Return two frames of one color that the camera moves over, 1 to 60 pixels far."""
+    height, width = (int(side) for side in rng.integers(96, 384, 2))
+    image = np.full((height, width, 3), rng.choice([0, 255, *rng.integers(0, 256, 2)]), np.uint8)
+    length, angle = np.exp(rng.uniform(0, np.log(60))), rng.uniform(0, 2 * np.pi)
+    motion = np.float32([length * np.cos(angle), length * np.sin(angle)])
+    y, x = np.mgrid[:height, :width]
+    there = np.stack([x, y], axis=2) + motion
+    hidden = ((there < 0) | (there > [width - 1, height - 1])).any(axis=2)
+    flow = np.broadcast_to(motion, (height, width, 2))
+    return SimpleNamespace(image0=image, image1=image, flow=flow, occluded=hidden)
 
 
 def judged(estimators: dict[str, hamflow.Estimator], kind: str, pair: Any) -> Iterator[Judged]:

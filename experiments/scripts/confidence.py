@@ -92,8 +92,8 @@ def main() -> None:
 
 def write_fitted(rows: list[tuple[int, Rows]], out: Path) -> None:
     """Fit to rows, which come with the numbers of their scenes."""
-    kept = [row for k, row in rows if k // 9 % 6]
-    held = [row for k, row in rows if not k // 9 % 6]
+    kept = [row for k, row in rows if k // 10 % 6]
+    held = [row for k, row in rows if not k // 10 % 6]
     torch.manual_seed(0)
     torch.set_num_threads(1)
     known, error, hidden = (
@@ -109,7 +109,8 @@ def write_fitted(rows: list[tuple[int, Rows]], out: Path) -> None:
         ),
     ]
     flat = [flattened(network, known.clamp(low, high)) for network in networks]
-    cap = largest(applied(known.numpy(), low.numpy(), high.numpy(), flat[0]), error.numpy())
+    said = [applied(row["evidence"], low.numpy(), high.numpy(), flat[0]) for row in held]
+    cap = largest(np.concatenate(said), np.concatenate([row["error"] for row in held]))
     flat[1][-1] -= report(held, low.numpy(), high.numpy(), flat, cap)
     weights = np.concatenate([low.numpy(), high.numpy(), *flat, [cap]])
     out.write_text(_module(weights), encoding="utf-8")

@@ -262,7 +262,7 @@ def test_texture_that_moves_as_a_whole_is_certain(preset: str) -> None:
     assert result.occlusion is not None
     inner = np.s_[16:-16, 16:-16]
     assert abs(result.flow[inner] - [4, 3]).max() < 0.5
-    assert result.confidence[inner].mean() > 0.8
+    assert result.confidence[inner].mean() > 0.75
     assert result.occlusion[inner].mean() < 0.01
 
 
