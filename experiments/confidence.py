@@ -163,7 +163,7 @@ def judged(estimators: dict[str, hamflow.Estimator], kind: str, pair: Any) -> It
         scale = matches.scale
         bits = frames[0].bits(scale), frames[1].bits(scale)
         known = evidence(
-            frames, (result.flow, result.backward), bits, matches.directions, scale, finest
+            frames, (result.flow, result.backward), bits, matches.directions, scale, finest=finest
         )
         error = np.linalg.norm(result.flow - pair.flow, axis=2).astype(np.float32)
         yield Judged(kind, preset, known, min(finest, scale), error, pair.occluded, result)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,8 +28,9 @@ from hamflow.refinement.evidence import NAMES
 
 UNITS = 16
 PIXELS = 3000  # of each estimate
+FEWER = {"blank": 0.4, "nothing": 0.2}  # of scenes that are rarer in life
 MOST, LEAST = 150.0, 0.003  # errors beyond, in pixels, are all alike
-STEPS, BATCH, RATE = 3000, 2048, 1e-2
+STEPS, BATCH, RATE = 5000, 2048, 1e-2
 # What speaks for an error: nothing else may make a larger one be expected; -1 against one.
 SIGNS = {
     **dict.fromkeys(("disagreement", "outside", "length", "color", "gradient", "variation"), 1),
@@ -65,6 +67,7 @@ class Network(torch.nn.Module):
         return torch.where(signs == 0, self.first, self.first.abs() * signs), self.last.abs()
 
     def forward(self, known: torch.Tensor) -> torch.Tensor:
+        """Return the sum of the units for each row."""
         first, last = self.weights()
         z = known @ first + self.bias
         up, down = z[:, : UNITS // 2].clamp(min=0), z[:, UNITS // 2 :].clamp(max=0)
@@ -102,13 +105,12 @@ def write_fitted(rows: list[tuple[int, Rows]], out: Path) -> None:
     )
     low, high = bounds(known)
     signs = torch.tensor([SIGNS.get(name, 0) for name in NAMES], dtype=torch.float32)
+    bounded = known.clamp(low, high)
     networks = [
-        fitted(known, low, high, error.clamp(LEAST, MOST), mean_error_loss, signs),
-        fitted(
-            known, low, high, hidden, torch.nn.functional.binary_cross_entropy_with_logits, None
-        ),
+        fitted(bounded, error.clamp(LEAST, MOST), mean_error_loss, signs),
+        fitted(bounded, hidden, torch.nn.functional.binary_cross_entropy_with_logits, None),
     ]
-    flat = [flattened(network, known.clamp(low, high)) for network in networks]
+    flat = [flattened(network, bounded) for network in networks]
     said = [applied(row["evidence"], low.numpy(), high.numpy(), flat[0]) for row in held]
     cap = largest(np.concatenate(said), np.concatenate([row["error"] for row in held]))
     flat[1][-1] -= report(held, low.numpy(), high.numpy(), flat, cap)
@@ -118,7 +120,8 @@ def write_fitted(rows: list[tuple[int, Rows]], out: Path) -> None:
 
 def _sampled(one: Judged, rng: np.random.Generator) -> Rows:
     height, width = one.error.shape
-    pixel = rng.choice(height * width, PIXELS, replace=False)
+    count = int(PIXELS * FEWER.get(one.kind, 1))
+    pixel = rng.choice(height * width, count, replace=False)
     y, x = pixel // width, pixel % width
     assert one.hidden is not None
     return {
@@ -137,16 +140,11 @@ def bounds(known: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def fitted(
-    known: torch.Tensor,
-    low: torch.Tensor,
-    high: torch.Tensor,
-    target: torch.Tensor,
-    loss: Loss,
-    signs: torch.Tensor | None,
+    bounded: torch.Tensor, target: torch.Tensor, loss: Loss, signs: torch.Tensor | None
 ) -> Network:
     """Return a network of the normalized evidence."""
-    mean, spread = normalization(known.clamp(low, high))
-    inputs = (known.clamp(low, high) - mean) / spread
+    mean, spread = normalization(bounded)
+    inputs = (bounded - mean) / spread
     network = Network(signs)
     optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, STEPS)
@@ -220,7 +218,7 @@ def report(
     error = np.concatenate([row["error"] for row in held])
     bins = np.array_split(np.argsort(expected), 10)
     shown = ", ".join(f"{expected[b].mean():.2f}: {error[b].mean():.2f}" for b in bins)
-    print(f"AUSE {ause:.3f}; at most {np.exp(cap):.1f} px are expected; expected and mean error {shown}")
+    print(f"AUSE {ause:.3f}, at most {np.exp(cap):.1f} px; expected and mean error {shown}")
     logits = np.concatenate([applied(row["evidence"], low, high, flat[1]) for row in held])
     hidden = np.concatenate([row["hidden"] for row in held]) > 0
     scores = {t: f1(logits > t, hidden) for t in np.arange(-3, 3, 0.1)}
@@ -235,8 +233,7 @@ def f1(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
 
 
 def _module(weights: NDArray[np.float32]) -> str:
-    lines = [" ".join(f"{v:.5g}" for v in weights[k : k + 10]) for k in range(0, len(weights), 10)]
-    table = "\n".join(lines)
+    table = textwrap.fill(" ".join(f"{value:.5g}" for value in weights), 98)
     return f'''"""Weights of the networks for the expected error and for occlusions.
 
 Fitted by ``python -m experiments.scripts.confidence`` to rendered scenes: the bounds of the

@@ -1,4 +1,4 @@
-"""Judge the confidence and the occlusions: are they true?
+"""Judge whether the confidence and the occlusions are true.
 
     python -m experiments.scripts.reliability PHOTOGRAPHS [ROOT] [--scenes N] [--presets NAME ...]
         [--picture docs/pictures/reliability.png]

@@ -306,7 +306,7 @@ class Estimator:
                     bits = frame0.bits(matches.scale), frame1.bits(matches.scale)
                     finest = getattr(self.config.refinement, "finest", 1)
                     hidden, certain = assess(
-                        frames, flows, bits, matches.directions, matches.scale, finest
+                        frames, flows, bits, matches.directions, matches.scale, finest=finest
                     )
 
         certificate = matches.directions[0].certificate

@@ -312,7 +312,7 @@ def test_only_trusted_matches_are_refined_by_the_data(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("finest", [1, 2])
 def test_what_the_confidence_is_made_of(finest: int) -> None:
-    """Of the flow, the descriptors and the matches of the matching scale, as the refinement has it."""
+    """Of the flow, and of the descriptors and matches of the matching scale."""
     refinement = dataclasses.replace(SMALL.refinement, finest=finest)  # type: ignore[type-var]
     estimator = Estimator(dataclasses.replace(SMALL, refinement=refinement), scale=2)
     frames = tuple(estimator.frame(image) for image in moving_square()[:2])
@@ -324,7 +324,7 @@ def test_what_the_confidence_is_made_of(finest: int) -> None:
         (frames[0].bits(2), frames[1].bits(2)),
         matched.directions,
         2,
-        finest,
+        finest=finest,
     )
     assert same_bytes(result.occlusion, hidden)
     assert same_bytes(result.confidence, certain)

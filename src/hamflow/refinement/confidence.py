@@ -25,6 +25,7 @@ def assess(
     bits: tuple[Bits, Bits],
     matched: Sequence[Matched],
     scale: int,
+    *,
     finest: int = 1,
 ) -> tuple[Mask, Field]:
     """Return which pixels are hidden in the second image, and the confidence in the flow.
@@ -56,7 +57,7 @@ def assess(
     hidden : (H, W) array of bool
     confidence : (H, W) array of float32
     """
-    certain, hidden, _ = _run(frames, flows, bits, matched, scale, finest, None)
+    certain, hidden = _run(frames, flows, bits, matched, scale, finest=finest)
     if certain.shape != frames[0].shape:
         both = np.stack([certain, hidden], axis=2)
         factor = min(finest, scale)
@@ -71,6 +72,7 @@ def evidence(
     bits: tuple[Bits, Bits],
     matched: Sequence[Matched],
     scale: int,
+    *,
     finest: int = 1,
 ) -> NDArray[np.float32]:
     """Return what the confidence is computed from, (H, W, N), in the order of `NAMES`.
@@ -92,7 +94,7 @@ def evidence(
         lead here; then what `surroundings` says; and the logarithm of the matching scale.
     """
     known = np.empty((*frames[0].at(min(finest, scale)).shape[:2], len(NAMES)), np.float32)
-    _run(frames, flows, bits, matched, scale, finest, known)
+    _run(frames, flows, bits, matched, scale, finest=finest, known=known)
     return known
 
 
@@ -102,9 +104,10 @@ def _run(
     bits: tuple[Bits, Bits],
     matched: Sequence[Matched],
     scale: int,
+    *,
     finest: int,
-    known: NDArray[np.float32] | None,
-) -> tuple[Field, Field, NDArray[np.float32] | None]:
+    known: NDArray[np.float32] | None = None,
+) -> tuple[Field, Field]:
     unit = min(finest, scale)
     flow, backward = flows
     if unit > 1:
@@ -127,4 +130,4 @@ def _run(
         certain,
         hidden,
     )
-    return certain, hidden, known
+    return certain, hidden

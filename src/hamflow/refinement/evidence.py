@@ -45,7 +45,12 @@ NAMES = (*OWN, *SURROUNDINGS, "scale")
 """All evidence, in the order of the network's inputs."""
 
 _LEAST_TEXTURE = 1e-6  # of the squared gradients; their noise is about as large
-_NEAR, _AROUND, _TENSOR, _WIDE_TENSOR = 3, 9, 5, 25  # sides of the squares over which means are taken
+_NEAR, _AROUND, _TENSOR, _WIDE_TENSOR = (
+    3,
+    9,
+    5,
+    25,
+)  # sides of the squares over which means are taken
 _MOST = 20.0  # pixels: larger disagreements of matches all count as this one
 
 
@@ -90,11 +95,12 @@ def surroundings(
     -------
     (H, W, 11) array of float32
         In the order of `SURROUNDINGS`. The texture is the logarithm of the smaller eigenvalue of
-        the structure tensor (small where the motion is not to be seen in some direction): here, where
-        the match leads, and in a square of 25 pixels; the contrast is that of the sum of both eigenvalues. Then follow the
-        shares of trusted matches in 3×3 and 9×9 pixels, how clearly matches were decided, the
-        share of different bits, whether the match back is trusted, and the logarithms of
-        forward-backward disagreement and of the differences between neighbors.
+        the structure tensor, which is small where the motion is not to be seen in some direction:
+        here, where the match leads, and in a square of 25 pixels; the contrast is that of the sum
+        of both eigenvalues. Then follow the shares of trusted matches in 3×3 and 9×9 pixels, how
+        clearly matches were decided, the share of different bits, whether the match back is
+        trusted, and the logarithms of forward-backward disagreement and of the differences between
+        neighbors.
     """
     forward, backward = matched
     flow = np.ascontiguousarray(forward.completed, np.float32)
