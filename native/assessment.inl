@@ -188,6 +188,9 @@ HAMFLOW_INLINE const float* assessment_network(const Floats* in, const float* w,
     return out + units + 1;
 }
 
+// Logarithm of the disagreement, a quarter of a pixel, that hidden pixels have at least.
+constexpr float least_apart = -1.2039728f;
+
 void assess(const Assessment& p, int begin, int end) {
     const ThereAndBack& ways = p.ways;
     const std::size_t w = static_cast<std::size_t>(ways.w);
@@ -215,8 +218,11 @@ void assess(const Assessment& p, int begin, int end) {
             const float* next = assessment_network(in, p.network + 2 * all_evidence, error);
             assessment_network(in, next, occlusion);
             (one / (one + exp(min(error, Floats(p.network[assessment_weights - 1]))))).store(&certain[x]);
-            const Floats outside = Floats::load(&rows[pitch + x]);
-            select(zero < outside, one, max(min(occlusion, one), Floats(-1.0f))).store(&hidden[x]);
+            const Floats outside = Floats::load(&rows[pitch + x]), no(-1.0f);
+            // The way back from a hidden pixel does not end where it began.
+            const Floats apart = Floats::load(&rows[x]);
+            const Floats inside = select(apart < Floats(least_apart), no, max(min(occlusion, one), no));
+            select(zero < outside, one, inside).store(&hidden[x]);
         }
         std::memcpy(p.confidence + first, certain.data(), w * sizeof(float));
         std::memcpy(p.occlusion + first, hidden.data(), w * sizeof(float));

@@ -34,7 +34,8 @@ def assess(
     the errors of all pixels of which as much is known. Two networks of one layer compute e and
     whether a pixel is hidden from the evidence that `evidence` returns. The first grows with
     everything that speaks for an error, and falls with everything that speaks against one. Where
-    the flow leaves the image by more than half a pixel, a pixel is hidden. Both networks were
+    the flow leaves the image by more than half a pixel, a pixel is hidden; where the way back ends
+    within a quarter of a pixel, it is not. Both networks were
     fitted to rendered scenes by ``experiments/scripts/confidence.py``.
 
     Parameters
