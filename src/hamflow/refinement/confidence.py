@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
+from hamflow._room import empty
 from hamflow._scale import reduced, upsample_linear
 from hamflow._types import Bits, Field, Flow, FrameLike, Mask
 from hamflow.refinement._confidence_network import WEIGHTS
@@ -115,7 +116,7 @@ def _run(
         flow, backward = (reduced(f, unit) / np.float32(unit) for f in flows)
     first, second = (features_of(frame, unit, _BLUR) for frame in frames)
     shape = flow.shape[:2]
-    cover, certain, hidden = (np.empty(shape, np.float32) for _ in range(3))
+    cover, certain, hidden = (empty(shape, np.float32) for _ in range(3))
     _native.count_arrivals(backward, cover)
     _native.assess(
         flow,
