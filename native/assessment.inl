@@ -188,8 +188,8 @@ HAMFLOW_INLINE const float* assessment_network(const Floats* in, const float* w,
     return out + units + 1;
 }
 
-// Logarithm of the disagreement, a quarter of a pixel, that hidden pixels have at least.
-constexpr float least_apart = -1.2039728f;
+// Logarithm of the disagreement, a tenth of a pixel, that hidden pixels have at least.
+constexpr float least_apart = -1.8971200f;
 
 void assess(const Assessment& p, int begin, int end) {
     const ThereAndBack& ways = p.ways;

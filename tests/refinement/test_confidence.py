@@ -140,7 +140,7 @@ def test_against_the_reference(shape: tuple[int, int], scale: int) -> None:
     assert np.allclose(confidence, certain, atol=1e-4)
     clear = abs(score) > 1e-3
     outside = known[..., 1] > 0
-    back = known[..., 0] < np.log(0.3)  # a quarter of a pixel, and what is added to it
+    back = known[..., 0] < np.log(0.15)  # a tenth of a pixel, and what is added to it
     assert (hidden == (((score > 0) & ~back) | outside))[clear | outside].all()
 
 

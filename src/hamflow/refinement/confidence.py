@@ -36,7 +36,7 @@ def assess(
     whether a pixel is hidden from the evidence that `evidence` returns. The first grows with
     everything that speaks for an error, and falls with everything that speaks against one. Where
     the flow leaves the image by more than half a pixel, a pixel is hidden; where the way back ends
-    within a quarter of a pixel, it is not. Both networks were
+    within a tenth of a pixel, it is not. Both networks were
     fitted to rendered scenes by ``experiments/scripts/confidence.py``.
 
     Parameters
