@@ -19,7 +19,7 @@ from PIL import Image, ImageFilter
 
 import hamflow
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
-from hamflow.refinement.confidence import evidence
+from hamflow.refinement.confidence import assessed_at, evidence
 
 Maker = Callable[[Image.Image, np.random.Generator], NDArray[Any]]
 PRESETS = ("balanced", "fast", "realtime")
@@ -159,8 +159,8 @@ def judged(estimators: dict[str, hamflow.Estimator], kind: str, pair: Any) -> It
         frames = estimator.frame(pair.image0), estimator.frame(pair.image1)
         result, matches = estimator.between(*frames)
         assert result.backward is not None
-        finest = getattr(estimator.config.refinement, "finest", 1)
         scale = matches.scale
+        finest = assessed_at(getattr(estimator.config.refinement, "finest", 1), scale)
         bits = frames[0].bits(scale), frames[1].bits(scale)
         known = evidence(
             frames, (result.flow, result.backward), bits, matches.directions, scale, finest=finest

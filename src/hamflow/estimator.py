@@ -25,7 +25,7 @@ from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.region import Box, Surroundings, as_box, as_points, boxes_around
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
-from hamflow.refinement import assess, check
+from hamflow.refinement import assess, assessed_at, check
 from hamflow.result import FlowResult, PointFlow
 from hamflow.window import Window, WindowLike
 
@@ -304,7 +304,8 @@ class Estimator:
             if len(flows) == 2:
                 with clock.stage("assessment", 0.95):
                     bits = frame0.bits(matches.scale), frame1.bits(matches.scale)
-                    finest = getattr(self.config.refinement, "finest", 1)
+                    refined = getattr(self.config.refinement, "finest", 1)
+                    finest = assessed_at(refined, matches.scale)
                     hidden, certain = assess(
                         frames, flows, bits, matches.directions, matches.scale, finest=finest
                     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
-from hamflow.refinement.confidence import assess
+from hamflow.refinement.confidence import assess, assessed_at
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
 from hamflow.refinement.guarded import GuardedRefinement
 from hamflow.refinement.labeling import LabelingCompletion, label_motions
@@ -25,6 +25,7 @@ __all__ = [
     "Upsampling",
     "VariationalRefinement",
     "assess",
+    "assessed_at",
     "check",
     "choose",
     "coarse_to_fine",

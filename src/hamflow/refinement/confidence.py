@@ -52,7 +52,7 @@ def assess(
     scale : int
         The matching scale.
     finest : int
-        The finest scale at which the flow was refined. There is nothing to be seen at finer ones.
+        The scale at which to assess the flow; see `assessed_at`.
 
     Returns
     -------
@@ -66,6 +66,15 @@ def assess(
         certain, hidden = np.moveaxis(upsample_linear(both, factor, frames[0].shape), 2, 0)
         certain = np.ascontiguousarray(certain)
     return hidden > 0, certain
+
+
+def assessed_at(finest: int, scale: int) -> int:
+    """Return the scale at which a flow is assessed.
+
+    The finest one at which it was refined; half of the size is enough for coarse matches, and takes
+    a quarter of the time.
+    """
+    return max(finest, min(2, scale // 2))
 
 
 def evidence(
