@@ -172,4 +172,5 @@ def _mean(planes: Image, side: int) -> Image:
 
 
 def _log(values: Field, least: float) -> Field:
-    return np.log(values + np.float32(least))
+    logarithm: Field = np.log(values + np.float32(least))
+    return logarithm
