@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "variational.hpp"  // feature_channels
+
 namespace hamflow {
 
 struct ThereAndBack {
@@ -13,19 +15,43 @@ struct ThereAndBack {
     std::uint8_t* hidden;          // h x w: 1 where a pixel is not to be seen; or null
 };
 
+// What the pixels are like that matches lead to.
+struct Targets {
+    int h, w;
+    const float* flow;                    // h x w x 2
+    const std::uint64_t *first, *second;  // h x w: descriptors
+    const float* texture;                 // h x w: of the second image
+    const std::uint8_t* trusted;          // h x w: matches of the second image
+    float* out;  // h x w x 3: share of different bits, trusted, texture; 0.5, 0 and 0 outside
+};
+
+// Evidence of a pixel: first what is known of it alone, then what is known of its surroundings at
+// the matching scale, last the scale.
+constexpr int own_evidence = 10, coarse_evidence = 11;
+constexpr int all_evidence = own_evidence + coarse_evidence + 1;
+constexpr int assessment_units = 16;  // of each network
+// Bounds of the evidence, lower ones first; then for each network biases, weights input by input,
+// weights of the units, and a constant; last the largest logarithm of an error.
+constexpr int assessment_weights =
+    2 * all_evidence + 2 * (assessment_units * (all_evidence + 2) + 1) + 1;
+
 struct Assessment {
-    ThereAndBack ways;
-    int channels;                   // of the images, of which the first three are compared
-    const float *first, *second;    // h x w x channels
-    int scale, coarse_h, coarse_w;  // of the distances
-    const float* distance;          // coarse_h x coarse_w: to the nearest match
-    float constant, weights[3];     // of the logarithm of the error: of disagreement, distance and
-                                    // difference of the colors
-    float most, floor;              // largest disagreement; what is added to it, and to the error
-    float* confidence;              // h x w
+    ThereAndBack ways;  // in which only the flows count
+    const float *first, *second;          // h x w x feature_channels
+    const float* cover;                   // h x w: how many pixels of the second image lead to each
+    int scale, coarse_h, coarse_w;        // of the surroundings
+    const float* coarse;                  // coarse_h x coarse_w x coarse_evidence
+    float unit;                           // length of a pixel, in those of the images
+    float size;                           // the last evidence
+    const float* network;                 // assessment_weights
+    float* evidence;                      // h x w x all_evidence; or null
+    float *confidence, *occlusion;        // h x w: the latter positive where a pixel is hidden
 };
 
 void there_and_back(const ThereAndBack&);
+void look_at_targets(const Targets&);
+// How many pixels lead to each one, spread over four neighbors: h x w.
+void count_arrivals(const float* flow, int h, int w, float* cover);
 void assess(const Assessment&);
 
 }  // namespace hamflow

@@ -70,23 +70,72 @@ void there_and_back(const ThereAndBack& p, int begin, int end) {
     }
 }
 
-// Mean absolute difference of the colors at both ends of the flow; 0 is seen outside.
-HAMFLOW_INLINE void compare_colors(const Assessment& p, int y, float* out) {
+// What is known of the pixels of a row by themselves; each kind of evidence has a row of `pitch`.
+HAMFLOW_INLINE void own_rows(const Assessment& p, int y, const float* apart2, std::size_t pitch,
+                             float* rows) {
     const ThereAndBack& ways = p.ways;
-    const int w = ways.w;
+    const int w = ways.w, h = ways.h;
+    float *apart = rows, *outside = rows + pitch, *length = rows + 2 * pitch;
+    float *color = rows + 3 * pitch, *gradient = rows + 4 * pitch, *slope = rows + 5 * pitch;
+    float *there_slope = rows + 6 * pitch, *vary = rows + 7 * pitch, *bright = rows + 8 * pitch;
+    float* cover = rows + 9 * pitch;
+    const auto size = [](float a, float b) HAMFLOW_INLINE_LAMBDA {
+        return __builtin_sqrtf(a * a + b * b);
+    };
     for (int x = 0; x < w; ++x) {
         const std::size_t i = static_cast<std::size_t>(y) * w + x;
-        const float u = ways.flow[2 * i], v = ways.flow[2 * i + 1];
-        const float* first = p.first + i * static_cast<std::size_t>(p.channels);
-        float sum = 0;
-        if (u >= static_cast<float>(-x) && u <= static_cast<float>(w - 1 - x) &&
-            v >= static_cast<float>(-y) && v <= static_cast<float>(ways.h - 1 - y)) {
-            const Place there(p.second, p.channels, w, x, y, u, v);
-            for (int c = 0; c < 3; ++c) sum += __builtin_fabsf(first[c] - there.value(c));
-        } else {
-            for (int c = 0; c < 3; ++c) sum += __builtin_fabsf(first[c]);
+        const float* f = ways.flow + 2 * i;
+        const float* a = p.first + i * feature_channels;
+        float u = f[0], v = f[1];
+        const bool known = within(u, x, w) & within(v, y, h);
+        const float most = 1e6f;  // of lengths, so that their squares are finite
+        float off = size(f[0] - u, f[1] - v);
+        off = off < most ? off : most;
+        outside[x] = known ? 0 : off * p.unit + 1;
+        // What leaves the image disagrees with nothing.
+        apart[x] = known ? __builtin_sqrtf(apart2[x]) * p.unit : 0;
+        float sum_colors = 0, sum_gradients = 0, slope_there = 0;
+        if (known) {
+            const Place there(p.second, feature_channels, w, x, y, u, v);
+            float b[7];
+            for (int c = 0; c < 7; ++c) b[c] = there.value(c);
+            for (int c = 0; c < 3; ++c) sum_colors += __builtin_fabsf(a[c] - b[c]);
+            for (int c = 3; c < 7; ++c) sum_gradients += __builtin_fabsf(a[c] - b[c]);
+            slope_there = size(b[3], b[4]);
         }
-        out[x] = sum * (1.0f / 3);
+        color[x] = sum_colors * (1.0f / 3);
+        gradient[x] = sum_gradients * (1.0f / 4);
+        slope[x] = size(a[3], a[4]);
+        there_slope[x] = slope_there;
+        const float long_ = size(f[0], f[1]) * p.unit;
+        length[x] = long_ < most ? long_ : most;
+        float jump = 0;
+        const std::ptrdiff_t next[4] = {x > 0 ? -2 : 0, x + 1 < w ? 2 : 0, y > 0 ? -2 * w : 0,
+                                        y + 1 < h ? 2 * w : 0};
+        for (const std::ptrdiff_t step : next) {
+            const float du = __builtin_fabsf(f[step] - f[0]), dv = __builtin_fabsf(f[step + 1] - f[1]);
+            jump = du > jump ? du : jump;
+            jump = dv > jump ? dv : jump;
+        }
+        vary[x] = (jump < most ? jump : most) * p.unit;
+        bright[x] = (a[0] + a[1] + a[2]) * (1.0f / 3);
+        cover[x] = p.cover[i] < 2 ? p.cover[i] : 2;
+    }
+    // Logarithms, of what may be arbitrarily small or large.
+    const auto logarithms = [&](float* row, float floor, float most) HAMFLOW_INLINE_LAMBDA {
+        for (std::size_t x = 0; x < pitch; x += lanes)
+            log(min(Floats::load(row + x), Floats(most)) + Floats(floor)).store(row + x);
+    };
+    logarithms(apart, 0.05f, 100.0f);
+    logarithms(length, 0.1f, 1e6f);
+    logarithms(color, 0.002f, 1.0f);
+    logarithms(gradient, 0.001f, 1.0f);
+    logarithms(slope, 0.002f, 1.0f);
+    logarithms(there_slope, 0.002f, 1.0f);
+    logarithms(vary, 0.02f, 1e6f);
+    for (std::size_t x = 0; x < pitch; x += lanes) {
+        const Floats off = Floats::load(outside + x), one(1.0f);
+        select(Floats(0.0f) < off, one + log(max(off, one)), Floats(0.0f)).store(outside + x);
     }
 }
 
@@ -105,36 +154,77 @@ struct BetweenBoxes {
     }
 };
 
+// What is known of the surroundings, interpolated.
+HAMFLOW_INLINE void coarse_rows(const Assessment& p, int y, float* between, std::size_t pitch,
+                                float* rows) {
+    constexpr int n = hamflow::coarse_evidence;
+    const BetweenBoxes row(y, p.scale, p.coarse_h);
+    const std::size_t count = static_cast<std::size_t>(p.coarse_w) * n;
+    const float* lower = p.coarse + static_cast<std::size_t>(row.before) * count;
+    const float* upper = p.coarse + static_cast<std::size_t>(row.after) * count;
+    for (std::size_t k = 0; k < count; ++k) between[k] = lower[k] + row.share * (upper[k] - lower[k]);
+    for (int x = 0; x < p.ways.w; ++x) {
+        const BetweenBoxes column(x, p.scale, p.coarse_w);
+        const float *a = between + n * column.before, *b = between + n * column.after;
+        for (int k = 0; k < n; ++k)
+            rows[static_cast<std::size_t>(k) * pitch + x] = a[k] + column.share * (b[k] - a[k]);
+    }
+}
+
+// Sum of units that all grow with their input: max(z, 0) in the first half, min(z, 0) in the second.
+HAMFLOW_INLINE const float* assessment_network(const Floats* in, const float* w, Floats& result) {
+    constexpr int units = assessment_units;
+    const float* out = w + units * (all_evidence + 1);
+    const Floats zero(0.0f);
+    result = Floats(out[units]);
+    for (int j = 0; j < units; j += 4) {
+        Floats z[4] = {Floats(w[j]), Floats(w[j + 1]), Floats(w[j + 2]), Floats(w[j + 3])};
+        const float* row = w + units + j;
+        for (int k = 0; k < all_evidence; ++k, row += units)
+            for (int m = 0; m < 4; ++m) z[m] += in[k] * Floats(row[m]);
+        for (int m = 0; m < 4; ++m)
+            result += Floats(out[j + m]) * (j < units / 2 ? max(z[m], zero) : min(z[m], zero));
+    }
+    return out + units + 1;
+}
+
+// Logarithm of the disagreement, a tenth of a pixel, that hidden pixels have at least.
+constexpr float least_apart = -1.8971200f;
+
 void assess(const Assessment& p, int begin, int end) {
     const ThereAndBack& ways = p.ways;
-    const std::size_t padded = static_cast<std::size_t>(round_up(ways.w, lanes));
-    Buffer<float> apart2(padded, 0.0f), lengths(padded, 0.0f), colors(padded, 0.0f);
-    Buffer<float> distance(padded, 0.0f), result(padded);
-    Buffer<float> between(static_cast<std::size_t>(p.coarse_w));
+    const std::size_t w = static_cast<std::size_t>(ways.w);
+    const std::size_t pitch = static_cast<std::size_t>(round_up(ways.w, lanes));
+    Buffer<float> apart2(pitch, 0.0f), lengths(pitch, 0.0f), rows(pitch * all_evidence, 0.0f);
+    Buffer<float> certain(pitch), hidden(pitch);
+    Buffer<float> between(static_cast<std::size_t>(p.coarse_w) * hamflow::coarse_evidence);
+    for (std::size_t x = 0; x < pitch; ++x) rows[pitch * (all_evidence - 1) + x] = p.size;
+    const Floats one(1.0f), zero(0.0f);
     for (int y = begin; y < end; ++y) {
         compare_ways(ways, y, apart2.data(), lengths.data());
-        write_ways(ways, y, apart2.data(), lengths.data());
-        compare_colors(p, y, colors.data());
-        const BetweenBoxes row(y, p.scale, p.coarse_h);
-        const float* lower = p.distance + static_cast<std::size_t>(row.before) * p.coarse_w;
-        const float* upper = p.distance + static_cast<std::size_t>(row.after) * p.coarse_w;
-        for (int x = 0; x < p.coarse_w; ++x)
-            between[x] = lower[x] + row.share * (upper[x] - lower[x]);
-        for (int x = 0; x < ways.w; ++x) {
-            const BetweenBoxes column(x, p.scale, p.coarse_w);
-            const float at = between[column.before];
-            distance[x] = at + column.share * (between[column.after] - at);
+        own_rows(p, y, apart2.data(), pitch, rows.data());
+        coarse_rows(p, y, between.data(), pitch, rows.data() + pitch * own_evidence);
+        const std::size_t first = static_cast<std::size_t>(y) * w;
+        if (p.evidence != nullptr)
+            for (std::size_t x = 0; x < w; ++x)
+                for (std::size_t k = 0; k < all_evidence; ++k)
+                    p.evidence[(first + x) * all_evidence + k] = rows[k * pitch + x];
+        for (std::size_t x = 0; x < pitch; x += lanes) {
+            Floats in[all_evidence];
+            for (std::size_t k = 0; k < all_evidence; ++k)
+                in[k] = min(max(Floats::load(&rows[k * pitch + x]), Floats(p.network[k])),
+                            Floats(p.network[all_evidence + k]));
+            Floats error, occlusion;
+            const float* next = assessment_network(in, p.network + 2 * all_evidence, error);
+            assessment_network(in, next, occlusion);
+            (one / (one + exp(min(error, Floats(p.network[assessment_weights - 1]))))).store(&certain[x]);
+            const Floats outside = Floats::load(&rows[pitch + x]), no(-1.0f);
+            // The way back from a hidden pixel does not end where it began.
+            const Floats apart = Floats::load(&rows[x]);
+            const Floats inside = select(apart < Floats(least_apart), no, max(min(occlusion, one), no));
+            select(zero < outside, one, inside).store(&hidden[x]);
         }
-        const Floats floor(p.floor), one(1.0f), zero(0.0f);
-        for (std::size_t x = 0; x < padded; x += lanes) {
-            const Floats apart = min(sqrt(Floats::load(&apart2[x])), Floats(p.most));
-            const Floats expected =
-                exp(Floats(p.constant) + Floats(p.weights[0]) * log(apart + floor) +
-                    Floats(p.weights[1]) * log(Floats::load(&distance[x]) + Floats(0.01f)) +
-                    Floats(p.weights[2]) * log(Floats::load(&colors[x]) + Floats(0.002f)));
-            (one / (one + max(expected - floor, zero))).store(&result[x]);
-        }
-        std::memcpy(p.confidence + static_cast<std::size_t>(y) * ways.w, result.data(),
-                    static_cast<std::size_t>(ways.w) * sizeof(float));
+        std::memcpy(p.confidence + first, certain.data(), w * sizeof(float));
+        std::memcpy(p.occlusion + first, hidden.data(), w * sizeof(float));
     }
 }

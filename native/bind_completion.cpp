@@ -252,36 +252,64 @@ void compare_directions(In<float, 3> flow, In<float, 3> backward, std::tuple<flo
     without_gil([&] { there_and_back(problem); });
 }
 
-void assess_flow(In<float, 3> flow, In<float, 3> backward, std::tuple<float, float> hiding,
-                 In<float, 3> first, In<float, 3> second, In<float, 2> distance, int scale,
-                 std::tuple<float, float, float, float> fit, std::tuple<float, float> bounds,
-                 Out<std::uint8_t, 2> hidden, Out<float, 2> confidence) {
+void targets(In<float, 3> flow, In<std::uint64_t, 2> first, In<std::uint64_t, 2> second,
+             In<float, 2> texture, In<std::uint8_t, 2> trusted, Out<float, 3> out) {
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
+    expect_area(h, w);
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_shape(first, "first", {h, w});
+    expect_shape(second, "second", {h, w});
+    expect_shape(texture, "texture", {h, w});
+    expect_shape(trusted, "trusted", {h, w});
+    expect_shape(out, "out", {h, w, 3});
+    const Targets problem{side(h),       side(w),        flow.data(),    first.data(),
+                          second.data(), texture.data(), trusted.data(), out.data()};
+    without_gil([&] { look_at_targets(problem); });
+}
+
+void arrivals(In<float, 3> flow, Out<float, 2> cover) {
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
+    expect_area(h, w);
+    expect_shape(flow, "flow", {h, w, 2});
+    expect_shape(cover, "cover", {h, w});
+    without_gil([&] { count_arrivals(flow.data(), side(h), side(w), cover.data()); });
+}
+
+void assess_flow(In<float, 3> flow, In<float, 3> backward, In<float, 3> first, In<float, 3> second,
+                 In<float, 2> cover, In<float, 3> coarse, int scale,
+                 std::tuple<float, float> sizes, In<float, 1> network,
+                 Maybe<Out<float, 3>> evidence, Out<float, 2> confidence,
+                 Out<float, 2> occlusion) {
     Maybe<Out<float, 2>> apart;
-    Maybe<Out<std::uint8_t, 2>> mask = hidden;
-    const ThereAndBack ways = ways_of(flow, backward, hiding, apart, mask);
-    const std::size_t h = flow.shape(0), w = flow.shape(1), channels = first.shape(2);
-    if (channels < 3 || channels > 64) throw nb::value_error("first: 3 to 64 channels");
-    expect_shape(first, "first", {h, w, channels});
-    expect_shape(second, "second", {h, w, channels});
+    Maybe<Out<std::uint8_t, 2>> mask;
+    const ThereAndBack ways = ways_of(flow, backward, {0.0f, 0.0f}, apart, mask);
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
+    expect_shape(first, "first", {h, w, feature_channels});
+    expect_shape(second, "second", {h, w, feature_channels});
+    expect_shape(cover, "cover", {h, w});
     expect_shape(confidence, "confidence", {h, w});
-    expect_area(distance.shape(0), distance.shape(1));
+    expect_shape(occlusion, "occlusion", {h, w});
+    expect_area(coarse.shape(0), coarse.shape(1));
+    expect_shape(coarse, "coarse", {coarse.shape(0), coarse.shape(1), coarse_evidence});
+    expect_shape(network, "network", {assessment_weights});
+    if (evidence) expect_shape(*evidence, "evidence", {h, w, all_evidence});
     if (scale < 1) throw nb::value_error("scale: at least 1");
-    const auto [constant, of_apart, of_distance, of_colors] = fit;
-    expect_finite("fit", constant, of_apart, of_distance, of_colors);
-    expect_finite("bounds", std::get<0>(bounds), std::get<1>(bounds));
+    const auto [unit, size] = sizes;
+    expect_finite("sizes", unit, size);
     const Assessment problem{ways,
-                             static_cast<int>(channels),
                              first.data(),
                              second.data(),
+                             cover.data(),
                              scale,
-                             side(distance.shape(0)),
-                             side(distance.shape(1)),
-                             distance.data(),
-                             constant,
-                             {of_apart, of_distance, of_colors},
-                             std::get<0>(bounds),
-                             std::get<1>(bounds),
-                             confidence.data()};
+                             side(coarse.shape(0)),
+                             side(coarse.shape(1)),
+                             coarse.data(),
+                             unit,
+                             size,
+                             network.data(),
+                             evidence ? evidence->data() : nullptr,
+                             confidence.data(),
+                             occlusion.data()};
     without_gil([&] { assess(problem); });
 }
 
@@ -310,9 +338,13 @@ void define_completion(nb::module_& m) {
           nb::arg("right"), nb::arg("down"), nb::arg("how"), out("label"));
     m.def("there_and_back", compare_directions, nb::arg("flow"), nb::arg("backward"),
           nb::arg("hiding"), out("apart").none(), out("hidden").none());
-    m.def("assess", assess_flow, nb::arg("flow"), nb::arg("backward"), nb::arg("hiding"),
-          nb::arg("first"), nb::arg("second"), nb::arg("distance"), nb::arg("scale"),
-          nb::arg("fit"), nb::arg("bounds"), out("hidden"), out("confidence"));
+    m.def("look_at_targets", targets, nb::arg("flow"), nb::arg("first"), nb::arg("second"),
+          nb::arg("texture"), nb::arg("trusted"), out("out"));
+    m.def("count_arrivals", arrivals, nb::arg("flow"), out("cover"));
+    m.def("assess", assess_flow, nb::arg("flow"), nb::arg("backward"), nb::arg("first"),
+          nb::arg("second"), nb::arg("cover"), nb::arg("coarse"), nb::arg("scale"),
+          nb::arg("sizes"), nb::arg("network"), out("evidence").none(), out("confidence"),
+          out("occlusion"));
 }
 
 }  // namespace hamflow::bind

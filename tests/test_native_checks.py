@@ -255,10 +255,14 @@ def later_arguments(function: str) -> Arguments:
         | {"trust": zeros(1)},
         "plane_motions": {"planes": np.zeros((1, 9)), "motion": zeros(1, H, W, 2)},
         "there_and_back": ways | {"apart": zeros(H, W), "hidden": masked[1]},
-        "assess": ways
-        | {"first": zeros(H, W, 3), "second": zeros(H, W, 3), "distance": zeros(1, 1), "scale": 9}
-        | {"fit": (1.0, 1.0, 1.0, 1.0), "bounds": (1.0, 1.0)}
-        | {"hidden": masked[1], "confidence": zeros(H, W)},
+        "assess": {"flow": flow, "backward": zeros(H, W, 2)}
+        | {"first": zeros(H, W, 8), "second": zeros(H, W, 8), "cover": zeros(H, W)}
+        | {"coarse": zeros(1, 1, 11), "scale": 9, "sizes": (1.0, 1.0), "network": zeros(815)}
+        | {"evidence": None, "confidence": zeros(H, W), "occlusion": zeros(H, W)},
+        "look_at_targets": {"flow": flow, "texture": zeros(H, W), "trusted": masked[1]}
+        | {"first": zeros(H, W, dtype=np.uint64), "second": zeros(H, W, dtype=np.uint64)}
+        | {"out": zeros(H, W, 3)},
+        "count_arrivals": {"flow": flow, "cover": zeros(H, W)},
         "interpolate": steps
         | pixel
         | seeds
@@ -310,6 +314,8 @@ TOO_LARGE = {
     "plane_motions": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
     "there_and_back": {"flow": np.zeros((*HUGE, 0), np.float32)},
     "assess": {"flow": np.zeros((*HUGE, 0), np.float32)},
+    "look_at_targets": {"flow": np.zeros((*HUGE, 0), np.float32)},
+    "count_arrivals": {"flow": np.zeros((*HUGE, 0), np.float32)},
     "interpolate": {"flow": np.zeros((*HUGE, 0), np.float32)},
     "find_planes": {"place": np.zeros((2**30 + 1, 0), np.float32)},
     "geodesic_distances": {"source": np.zeros((0, *HUGE), np.uint8)},

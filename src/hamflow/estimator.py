@@ -27,7 +27,7 @@ from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.region import Box, Surroundings, as_box, as_points, boxes_around
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
-from hamflow.refinement import assess, check
+from hamflow.refinement import assess, assessed_at, check
 from hamflow.result import FlowResult, PointFlow
 from hamflow.window import Window, WindowLike
 
@@ -311,8 +311,12 @@ class Estimator:
 
                 # Assessment: what is occluded, and how far each pixel can be trusted.
                 with clock.stage("assessment", 0.95):
-                    distance = matches.directions[0].distance
-                    hidden, certain = assess(frames, flows, distance, matches.scale)
+                    bits = frame0.bits(matches.scale), frame1.bits(matches.scale)
+                    refined = getattr(self.config.refinement, "finest", 1)
+                    finest = assessed_at(refined, matches.scale)
+                    hidden, certain = assess(
+                        frames, flows, bits, matches.directions, matches.scale, finest=finest
+                    )
 
         certificate = matches.directions[0].certificate
         result = FlowResult(

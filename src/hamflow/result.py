@@ -59,7 +59,8 @@ class FlowResult:
     occlusion : (H, W) array of bool, or None
         Pixels of the first image that are hidden, or outside, in the second.
     confidence : (H, W) array of float32, or None
-        From 0 to 1: 1 / (1 + the error in pixels that is to be expected).
+        1 / (1 + e), where e is the mean error, in pixels, of all pixels of which as much is known:
+        0.5 says that the flow is wrong by one pixel on average, 0.9 by a ninth of a pixel.
     energy, bound, gap : float, or None
         Of the joint model at the matching scale: E of the labeling found, Ψ that no labeling can
         be below, and (E - Ψ) / |Ψ|. They describe the matching, not the refinement after it. None

@@ -20,12 +20,10 @@ from hamflow.flow import endpoint_error
 from hamflow.refinement import (
     NoCompletion,
     Upsampling,
-    confidence,
-    disagreement,
+    assess,
     refine,
     variational,
 )
-from hamflow.refinement.variational import features
 
 Array = NDArray[Any]
 
@@ -312,18 +310,24 @@ def test_only_trusted_matches_are_refined_by_the_data(monkeypatch: pytest.Monkey
             assert (weights[0] == expected[::2, ::2]).all()
 
 
-def test_what_the_confidence_is_made_of() -> None:
-    estimator = Estimator(SMALL, scale=1)
-    images = moving_square()[:2]
-    result, matched = estimator.between(*(estimator.frame(image) for image in images))
+@pytest.mark.parametrize("finest", [1, 2])
+def test_what_the_confidence_is_made_of(finest: int) -> None:
+    """Of the flow, and of the descriptors and matches of the matching scale."""
+    refinement = dataclasses.replace(SMALL.refinement, finest=finest)  # type: ignore[type-var]
+    estimator = Estimator(dataclasses.replace(SMALL, refinement=refinement), scale=2)
+    frames = tuple(estimator.frame(image) for image in moving_square()[:2])
+    result, matched = estimator.between(*frames)
     assert result.backward is not None
-    assert result.confidence is not None
-    smooth = [features(image.astype(np.float32) / 255, 0.6)[..., :3] for image in images]
-    residual = abs(smooth[0] - hamflow.warp(smooth[1], result.flow)).mean(axis=2)
-    expected = confidence(
-        disagreement(result.flow, result.backward), matched.directions[0].distance, residual
+    hidden, certain = assess(
+        (frames[0], frames[1]),
+        [result.flow, result.backward],
+        (frames[0].bits(2), frames[1].bits(2)),
+        matched.directions,
+        2,
+        finest=finest,
     )
-    assert np.allclose(result.confidence, expected, atol=1e-4)
+    assert same_bytes(result.occlusion, hidden)
+    assert same_bytes(result.confidence, certain)
 
 
 def test_calc() -> None:

@@ -2,14 +2,14 @@
 
 The stages behind the search, in the order of the data: the forward-backward `check`,
 the completion of what failed it (`LabelingCompletion`), the subpixel refinement
-(`GuardedRefinement`), and the assessment of the result (`assess`: `occluded` and `confidence`).
+(`GuardedRefinement`), and the assessment of the result (`assess`).
 """
 
 from __future__ import annotations
 
 from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
-from hamflow.refinement.confidence import assess, confidence, evidence
+from hamflow.refinement.confidence import assess, assessed_at
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
 from hamflow.refinement.guarded import GuardedRefinement
 from hamflow.refinement.labeling import LabelingCompletion, label_motions
@@ -28,14 +28,13 @@ __all__ = [
     "Upsampling",
     "VariationalRefinement",
     "assess",
+    "assessed_at",
     "check",
     "choose",
     "coarse_to_fine",
     "complete",
-    "confidence",
     "consistent",
     "disagreement",
-    "evidence",
     "features",
     "label_motions",
     "occluded",

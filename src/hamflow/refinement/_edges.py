@@ -25,7 +25,7 @@ def image_edges(image: Image, blur: float) -> tuple[Field, Field]:
     if blur > 0:
         radius = max(1, math.ceil(3 * blur))
         weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / blur) ** 2)
-        smoothed = _smoothed(smoothed, weights / weights.sum())
+        smoothed = smooth(smoothed, weights / weights.sum())
     right, down = np.empty((2, *image.shape[:2]), np.float32)
     _native.contrasts(smoothed, right, down)
     return right, down
@@ -33,10 +33,10 @@ def image_edges(image: Image, blur: float) -> tuple[Field, Field]:
 
 def texture(edges: tuple[Field, Field]) -> Field:
     """Return how much contrast there is around each pixel, in 5×5 pixels."""
-    return _smoothed((edges[0] + edges[1])[..., None], np.full(5, 0.2))[..., 0]
+    return smooth((edges[0] + edges[1])[..., None], np.full(5, 0.2))[..., 0]
 
 
-def _smoothed(image: Image, weights: np.typing.ArrayLike) -> Image:
+def smooth(image: Image, weights: np.typing.ArrayLike) -> Image:
     out = np.empty_like(image)
     _native.smooth(image, np.asarray(weights, np.float32), out)
     return out

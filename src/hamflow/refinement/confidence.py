@@ -1,92 +1,43 @@
-"""Assessment: how far a flow can be trusted, pixel by pixel."""
+"""Assessment: how far a flow can be trusted, pixel by pixel, and what is hidden."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._room import empty
-from hamflow._scale import upsample_linear
-from hamflow._types import Field, Flow, FrameLike, Mask
-from hamflow.flow import warp
-from hamflow.refinement.consistency import HIDING, disagreement
+from hamflow._scale import reduced, upsample_linear
+from hamflow._types import Bits, Field, Flow, FrameLike, Mask
+from hamflow.refinement._confidence_network import WEIGHTS
+from hamflow.refinement.evidence import NAMES, Matched, surroundings
 from hamflow.refinement.variational import features_of
 
-NAMES = ("disagreement", "distance", "residual")
-"""What the confidence is made of."""
-
-# Logarithm of the expected error (plus a tenth of a pixel) as a linear function of the logarithms
-# of what is known, fitted to rendered scenes: experiments/scripts/confidence.py.
-_FLOOR = 0.1
-_CONSTANT = 0.404
-_WEIGHTS = {"disagreement": 0.549, "distance": 0.105, "residual": 0.085}
-_MOST = 100.0  # pixels: larger disagreements all count as this one
 _BLUR = 0.6  # of the compared colors, in pixels
 
 
 def assess(
-    frames: tuple[FrameLike, FrameLike], flows: Sequence[Flow], distance: Field, scale: int
+    frames: tuple[FrameLike, FrameLike],
+    flows: Sequence[Flow],
+    bits: tuple[Bits, Bits],
+    matched: Sequence[Matched],
+    scale: int,
+    *,
+    finest: int = 1,
 ) -> tuple[Mask, Field]:
-    """Return what `occluded` and `confidence` say of a flow, in one pass.
+    """Return which pixels are hidden in the second image, and the confidence in the flow.
 
-    Parameters are those of `evidence`.
-    """
-    flow, backward = flows
-    first, second = (features_of(frame, 1, _BLUR) for frame in frames)
-    shape = flow.shape[:2]
-    hidden, certain = empty(shape, np.uint8), empty(shape, np.float32)
-    _native.assess(
-        flow,
-        backward,
-        HIDING,
-        first,
-        second,
-        distance,
-        scale,
-        (_CONSTANT, _WEIGHTS["disagreement"], _WEIGHTS["distance"], _WEIGHTS["residual"]),
-        (_MOST, _FLOOR),
-        hidden,
-        certain,
-    )
-    return hidden.view(np.bool_), certain
-
-
-def confidence(apart: Field, distance: Field, residual: Field) -> Field:
-    """Return the confidence in a flow, from 0 to 1.
-
-    It is ``1 / (1 + e)`` with e the error in pixels that is to be expected: 0.5 means about a
-    pixel.
-
-    Parameters
-    ----------
-    apart : (H, W) array
-        Disagreement of forward and backward flow, in pixels; infinite outside of the image.
-    distance : (H, W) array
-        Length of the path to the nearest match.
-    residual : (H, W) array
-        Mean absolute difference between the first image and the second one, warped by the flow.
-    """
-    logs = logarithms(apart, distance, residual)
-    expected = np.exp(_CONSTANT + sum(_WEIGHTS[name] * logs[name] for name in NAMES))
-    return (1 / (1 + np.maximum(expected - _FLOOR, 0))).astype(np.float32)
-
-
-def logarithms(apart: Field, distance: Field, residual: Field) -> dict[str, Field]:
-    """Return the logarithms that the confidence is a function of."""
-    return {
-        "disagreement": np.log(np.minimum(apart, np.float32(_MOST)) + np.float32(_FLOOR)),
-        "distance": np.log(distance + np.float32(0.01)),
-        "residual": np.log(residual + np.float32(0.002)),
-    }
-
-
-def evidence(
-    frames: tuple[FrameLike, FrameLike], flows: Sequence[Flow], distance: Field, scale: int
-) -> tuple[Field, Field, Field]:
-    """Return what the confidence is computed from.
+    The confidence is ``1 / (1 + e)`` with e the error in pixels that is to be expected: the mean of
+    the errors of all pixels of which as much is known. Two networks of one layer compute e and
+    whether a pixel is hidden from the evidence that `evidence` returns. The first grows with
+    everything that speaks for an error, and falls with everything that speaks against one. Where
+    the flow leaves the image by more than half a pixel, a pixel is hidden; where the way back ends
+    within a tenth of a pixel, it is not. Both networks were
+    fitted to rendered scenes by ``experiments/scripts/confidence.py``.
 
     Parameters
     ----------
@@ -94,17 +45,100 @@ def evidence(
         The two images.
     flows : sequence of (H, W, 2) array of float32
         Forward and backward, at full size.
-    distance : (H, W) array of float32
-        Of each pixel to the nearest match, at the matching scale.
+    bits : (Bits, Bits)
+        Descriptors of the images at the matching scale.
+    matched : sequence of Matched
+        What is known of the matches, forward and backward.
     scale : int
         The matching scale.
+    finest : int
+        The scale at which to assess the flow; see `assessed_at`.
 
     Returns
     -------
-    disagreement, distance, residual : (H, W) array of float32
-        At full size, as `confidence` takes them.
+    hidden : (H, W) array of bool
+    confidence : (H, W) array of float32
     """
-    first, second = (features_of(frame, 1, _BLUR)[..., :3] for frame in frames)
-    residual = np.abs(first - warp(second, flows[0])).mean(axis=2)
-    distance = upsample_linear(distance, scale, frames[0].shape)
-    return disagreement(flows[0], flows[1]), distance, residual
+    certain, hidden = _run(frames, flows, bits, matched, scale, finest=finest)
+    if certain.shape != frames[0].shape:
+        both = np.stack([certain, hidden], axis=2)
+        factor = min(finest, scale)
+        certain, hidden = np.moveaxis(upsample_linear(both, factor, frames[0].shape), 2, 0)
+        certain = np.ascontiguousarray(certain)
+    return hidden > 0, certain
+
+
+def assessed_at(finest: int, scale: int) -> int:
+    """Return the scale at which a flow is assessed.
+
+    The finest one at which it was refined; half of the size is enough for coarse matches, and takes
+    a quarter of the time.
+    """
+    return max(finest, min(2, scale // 2))
+
+
+def evidence(
+    frames: tuple[FrameLike, FrameLike],
+    flows: Sequence[Flow],
+    bits: tuple[Bits, Bits],
+    matched: Sequence[Matched],
+    scale: int,
+    *,
+    finest: int = 1,
+) -> NDArray[np.float32]:
+    """Return what the confidence is computed from, (H, W, N), in the order of `NAMES`.
+
+    Lengths are in pixels of the images, at whatever scale the flow is judged.
+
+    Parameters
+    ----------
+    frames, flows, bits, matched, scale, finest
+        As for `assess`.
+
+    Returns
+    -------
+    (H, W, N) array of float32
+        At the finest scale at which the flow was refined. The logarithms of the forward-backward
+        disagreement; how far outside of the image the flow leads; the logarithms of its length, of
+        the differences of colors and of gradients between its ends, of the gradients there, and of
+        the largest difference to a neighbor; the brightness; how many pixels of the second image
+        lead here; then what `surroundings` says; and the logarithm of the matching scale.
+    """
+    known = np.empty((*frames[0].at(min(finest, scale)).shape[:2], len(NAMES)), np.float32)
+    _run(frames, flows, bits, matched, scale, finest=finest, known=known)
+    return known
+
+
+def _run(
+    frames: tuple[FrameLike, FrameLike],
+    flows: Sequence[Flow],
+    bits: tuple[Bits, Bits],
+    matched: Sequence[Matched],
+    scale: int,
+    *,
+    finest: int,
+    known: NDArray[np.float32] | None = None,
+) -> tuple[Field, Field]:
+    unit = min(finest, scale)
+    flow, backward = flows
+    if unit > 1:
+        flow, backward = (reduced(f, unit) / np.float32(unit) for f in flows)
+    first, second = (features_of(frame, unit, _BLUR) for frame in frames)
+    shape = flow.shape[:2]
+    cover, certain, hidden = (empty(shape, np.float32) for _ in range(3))
+    _native.count_arrivals(backward, cover)
+    _native.assess(
+        flow,
+        backward,
+        first,
+        second,
+        cover,
+        surroundings(frames, bits, matched, scale),
+        scale // unit,
+        (unit, math.log2(scale)),
+        WEIGHTS,
+        known,
+        certain,
+        hidden,
+    )
+    return certain, hidden
