@@ -279,6 +279,7 @@ NB_MODULE(_native, m) {
     m.def("get_num_threads", get_num_threads);
     m.def("room", room, nb::arg("bytes"), "Memory of undefined content, kept for others after use.");
     m.def("kept_bytes", kept_bytes, "How much memory is kept for others at the moment.");
+    m.def("release_kept", release_kept, "Give the memory that is kept back to the system.");
     m.def("turn", turn, nb::arg("array").noconvert(), out("out"), "Exchange rows and columns.");
     m.def("clear", clear, out("bytes"), "Set all bytes to 0.");
 

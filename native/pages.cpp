@@ -73,11 +73,12 @@ class Store {
             return;
         }
         bytes_ += block.bytes;
-        while (bytes_ > most_kept) {  // those that have waited longest
-            bytes_ -= kept_.front().bytes;
-            release(kept_.front());
-            kept_.pop_front();
-        }
+        shrink(most_kept);
+    }
+
+    void clear() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        shrink(0);
     }
 
     std::size_t bytes() {
@@ -86,6 +87,14 @@ class Store {
     }
 
    private:
+    void shrink(std::size_t most) noexcept {
+        while (bytes_ > most) {  // those that have waited longest
+            bytes_ -= kept_.front().bytes;
+            release(kept_.front());
+            kept_.pop_front();
+        }
+    }
+
     std::mutex mutex_;
     std::deque<Block> kept_;
     std::size_t bytes_ = 0;
@@ -117,6 +126,7 @@ void give_block(Block block) noexcept {
 }
 
 std::size_t kept_bytes() { return store->bytes(); }
+void release_kept() { store->clear(); }
 
 Pages::Pages(std::size_t bytes) : block_(take_block(bytes)) {}
 Pages::Pages(Pages&& other) noexcept : block_(std::exchange(other.block_, Block{})) {}

@@ -18,6 +18,7 @@ Block take_block(std::size_t bytes);
 void give_block(Block block) noexcept;
 
 std::size_t kept_bytes();  // for others, at the moment
+void release_kept();       // gives them back to the system
 
 class Pages {
    public:

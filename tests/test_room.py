@@ -102,3 +102,12 @@ def test_turn_refuses_other_shapes() -> None:
     for shape in ((4, 5, 2), (5, 4, 1), (5, 3, 2)):
         with pytest.raises(ValueError, match="wrong shape"):
             _native.turn(array, np.zeros(shape, np.uint8))
+
+
+def test_what_is_kept_can_be_given_back() -> None:
+    del_me = empty((1 << 20,), np.uint8)
+    del del_me
+    assert _native.kept_bytes() >= 1 << 20
+    _native.release_kept()
+    assert _native.kept_bytes() == 0
+    assert empty((1 << 20,), np.uint8).shape == (1 << 20,)

@@ -78,7 +78,6 @@ def test_another_backend_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
         "message",
         "chain_pass",
         "best_labels",
-        "distances",
         "relabel",
         "fuse",
         "to_numpy",

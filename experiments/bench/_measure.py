@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from hamflow import _native
 from hamflow._memory import memory_status, reset_peak_memory
 from hamflow._runtime import get_isa, get_num_threads
 from hamflow.errors import InputError
@@ -45,7 +46,8 @@ def extra_memory(work: Callable[[], object]) -> int | None:
     """
     work()
     try:
-        # Freed memory that the allocator still holds would hide what the call needs.
+        # Freed memory that is still held would hide what the call needs.
+        _native.release_kept()
         ctypes.CDLL(None).malloc_trim(0)
         before = memory_status("VmRSS")
         reset_peak_memory()

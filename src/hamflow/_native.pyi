@@ -26,6 +26,9 @@ def room(bytes: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
 def kept_bytes() -> int:
     """How much memory is kept for others at the moment."""
 
+def release_kept() -> None:
+    """Give the memory that is kept back to the system."""
+
 def turn(array: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), order='C', device='cpu')]) -> None:
     """Exchange rows and columns."""
 

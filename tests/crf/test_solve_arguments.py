@@ -46,7 +46,7 @@ def labels_with(value: int) -> Array:
         ({"image": IMAGE[1:]}, r"size of the descriptors, 6×5, but is 6×4"),
         ({"image": IMAGE.swapaxes(0, 1)}, r"size of the descriptors, 6×5, but is 5×6"),
         ({"image": IMAGE[..., :2]}, r"image must have the shape"),
-        ({"image": None}, r"image must have the shape"),
+        ({"image": None}, r"image is None"),
         ({"image": np.full((5, 6), np.nan)}, r"values from 0 to 1"),
         ({"image": np.full((5, 6), 255.0)}, r"values from 0 to 1"),
         ({"image": np.full((5, 6), -0.1)}, r"values from 0 to 1"),

@@ -138,7 +138,8 @@ class _Leader:
         if self._deaths[pair.name] < TRIES and losses < LOSSES:
             self._schedule.again(pair)
             return
-        error = f"The worker process died of this pair {losses} times: {event.reason}."
+        times = losses if losses == LOSSES else self._deaths[pair.name]
+        error = f"The worker process died of this pair {times} times: {event.reason}."
         self.finished.append((pair, {"status": FAILED, "error": error, "attempts": losses}))
 
     def _false_start(self, reason: str) -> None:
