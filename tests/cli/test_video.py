@@ -63,11 +63,10 @@ def test_folder_to_folder(tmp_path: Path, folder: Path, capsys: pytest.CaptureFi
 def test_same_results_as_pair_by_pair(tmp_path: Path, folder: Path) -> None:
     assert run(folder, "-o", tmp_path / "out") == 0
     estimator = Estimator("fast", model="pairs")
-    images = [hamflow.read_image(folder / f"im{k}.png") for k in range(1, 6)]
+    frames = [estimator.frame(folder / f"im{k}.png") for k in range(1, 6)]
     state = None
     for k in range(4):
-        pair = estimator.frame(images[k]), estimator.frame(images[k + 1])
-        result, state = estimator.between(*pair, previous=state)
+        result, state = estimator.between(frames[k], frames[k + 1], previous=state)
         assert np.array_equal(hamflow.read_flow(tmp_path / "out" / f"im{k + 1}.flo"), result.flow)
 
 
