@@ -265,9 +265,9 @@ def test_threads() -> None:
 
 def test_settings(tmp_path: Path) -> None:
     file = tmp_path / "off.toml"
-    file.write_text('preset = "fast"\n[temporal]\nmethod = "off"\n')
-    assert preset_config(file) == replace(PRESETS["fast"], temporal=NoTemporal())
-    file.write_text('preset = "fast"\n[temporal]\nleast = 0.5\n')
+    file.write_text('[temporal]\nmethod = "off"\n')
+    assert preset_config(file) == replace(PRESETS["balanced"], temporal=NoTemporal())
+    file.write_text('preset = "fast"\n[temporal]\nmethod = "tracks"\nleast = 0.5\n')
     assert preset_config(file).temporal == TrackFilter(least=0.5)
     assert preset_config("paper").temporal == NoTemporal()
     with pytest.raises(InputError, match="least"):
