@@ -16,7 +16,7 @@ from rich.console import Console
 
 from hamflow.cli._console import progress_bar
 from hamflow.cli._methods import SearchOptions
-from hamflow.cli._options import Number, check_distinct, option
+from hamflow.cli._options import Number, check_distinct, check_frame_range, option
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import write_image
@@ -68,15 +68,7 @@ class ClipOptions:
 
     def open(self, source: Path) -> Clip:
         """Open a video or a folder, after a check of these options."""
-        if self.start < 1:
-            raise InputError(f"--start must be at least 1, the first frame, not {self.start}.")
-        if self.every < 1:
-            raise InputError(f"--every must be at least 1, not {self.every}.")
-        if self.stop is not None and self.stop < self.start + self.every:
-            raise InputError(
-                f"--stop must be at least {self.start + self.every}, so that two frames remain, "
-                f"not {self.stop}."
-            )
+        check_frame_range(self.start, self.stop, self.every)
         if self.fps is not None and not 0 < self.fps <= _MAX_FPS:
             raise InputError(f"--fps must be a number above 0, up to {_MAX_FPS}, not {self.fps}.")
 

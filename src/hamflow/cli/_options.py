@@ -142,3 +142,15 @@ def check_targets(
             raise InputError(
                 f"{name}: {path} is inside of the data set {root}; name a file elsewhere."
             )
+
+
+def check_frame_range(start: int, stop: int | None, every: int) -> None:
+    """Raise an InputError if --start, --stop and --every, counted from 1, leave no two frames."""
+    if start < 1:
+        raise InputError(f"--start must be at least 1, the first frame, not {start}.")
+    if every < 1:
+        raise InputError(f"--every must be at least 1, not {every}.")
+    if stop is not None and stop < start + every:
+        raise InputError(
+            f"--stop must be at least {start + every}, so that two frames remain, not {stop}."
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from hamflow.cli._options import Number, option
+from hamflow.cli._options import Number, check_frame_range, option
 from hamflow.errors import InputError
 from hamflow.io.video import MAX_FPS, Frames, open_frames
 
@@ -46,15 +46,7 @@ class FrameOptions:
 
     def open(self, source: str) -> Frames:
         """Check the options, and open the source."""
-        if self.start < 1:
-            raise InputError(f"--start must be at least 1, the first frame, not {self.start}.")
-        if self.every < 1:
-            raise InputError(f"--every must be at least 1, not {self.every}.")
-        if self.stop is not None and self.stop < self.start + self.every:
-            raise InputError(
-                f"--stop must be at least {self.start + self.every}, so that two frames remain, "
-                f"not {self.stop}."
-            )
+        check_frame_range(self.start, self.stop, self.every)
         if self.fps is not None and not 0.001 <= self.fps <= MAX_FPS:
             raise InputError(f"--fps must be a number from 0.001 to {MAX_FPS}, not {self.fps}.")
         if self.size is not None and source != "-":
