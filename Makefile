@@ -56,7 +56,7 @@ browser:
 # The NEON kernels, cross-compiled and run under emulation; skipped where the tools are absent
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
 CROSS := aarch64-linux-gnu-g++
-NEON_SOURCES := $(addprefix native/,threads.cpp fusion.cpp labeling.cpp reference.cpp \
+NEON_SOURCES := $(addprefix native/,threads.cpp pages.cpp fusion.cpp labeling.cpp reference.cpp \
 	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp) $(wildcard native/tests/*.cpp)
 NEON_OBJECTS := $(NEON_SOURCES:native/%.cpp=build/neon/%.o)
 
