@@ -17,7 +17,6 @@ from hamflow.refinement import (
     LabelingCompletion,
     NoCompletion,
     NoTemporal,
-    TrackFilter,
     Upsampling,
 )
 from hamflow.stages import STAGES, Completion, Matcher, Refinement, Temporal, stage_class
@@ -80,7 +79,7 @@ class EstimatorConfig:
     matcher: Matcher = field(default_factory=_fitted)
     completion: Completion = field(default_factory=LabelingCompletion)
     refinement: Refinement = field(default_factory=GuardedRefinement)
-    temporal: Temporal = field(default_factory=TrackFilter)
+    temporal: Temporal = field(default_factory=NoTemporal)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str | os.PathLike):
@@ -108,7 +107,6 @@ _FAST = EstimatorConfig(
     matcher=replace(_fitted(), inner=3),
     completion=LabelingCompletion(neighbors=50, rounds=5),
     refinement=GuardedRefinement(warps=2, inner=2, sweeps=12, rounds=1),
-    temporal=NoTemporal(),  # it would take a third of the time
 )
 
 PRESETS: dict[str, EstimatorConfig] = {
@@ -123,7 +121,6 @@ PRESETS: dict[str, EstimatorConfig] = {
         matcher=JointModel.paper(),
         completion=NoCompletion(),
         refinement=Upsampling(smooth=False),
-        temporal=NoTemporal(),
     ),
     "realtime": replace(
         _FAST,

@@ -233,7 +233,7 @@ def test_off() -> None:
 
 def test_videos_are_filtered_and_pairs_are_not() -> None:
     images = moving(4)
-    on, off = Estimator(SMALL), Estimator(replace(SMALL, temporal=NoTemporal()))
+    on, off = Estimator(replace(SMALL, temporal=TrackFilter())), Estimator(SMALL)
     with_filter = [item.flow for item in hamflow.video(images, on)]
     without = [item.flow for item in hamflow.video(images, off)]
     assert same_bytes(with_filter[0], without[0])
@@ -247,7 +247,7 @@ def test_tracks_go_on_only_from_the_last_frame() -> None:
     """Whoever compares all frames with the first one has no tracks."""
     images = moving(3)
     results = []
-    for config in (SMALL, replace(SMALL, temporal=NoTemporal())):
+    for config in (SMALL, replace(SMALL, temporal=TrackFilter())):
         estimator = Estimator(config)
         first, second, third = (estimator.frame(image) for image in images)
         _, matches = estimator.between(first, second)
@@ -265,8 +265,8 @@ def test_threads() -> None:
 
 def test_settings(tmp_path: Path) -> None:
     file = tmp_path / "off.toml"
-    file.write_text('[temporal]\nmethod = "off"\n')
-    assert preset_config(file) == replace(PRESETS["balanced"], temporal=NoTemporal())
+    file.write_text('[temporal]\nmethod = "tracks"\n')
+    assert preset_config(file) == replace(PRESETS["balanced"], temporal=TrackFilter())
     file.write_text('preset = "fast"\n[temporal]\nmethod = "tracks"\nleast = 0.5\n')
     assert preset_config(file).temporal == TrackFilter(least=0.5)
     assert preset_config("paper").temporal == NoTemporal()
