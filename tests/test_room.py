@@ -105,8 +105,7 @@ def test_turn_refuses_other_shapes() -> None:
 
 
 def test_what_is_kept_can_be_given_back() -> None:
-    del_me = empty((1 << 20,), np.uint8)
-    del del_me
+    empty((1 << 20,), np.uint8)  # not used any more at once
     assert _native.kept_bytes() >= 1 << 20
     _native.release_kept()
     assert _native.kept_bytes() == 0
