@@ -33,8 +33,10 @@ from .motion.moving import moving_mask as moving_mask
 from .motion.stabilization import stabilize as stabilize
 from .motion.tracks import Tracks as Tracks
 from .motion.tracks import track as track
+from .pipeline.explain import Explanation as Explanation
 from .pipeline.frame import Frame as Frame
 from .pipeline.matches import Matches as Matches
+from .pipeline.recording import Recording as Recording
 from .result import FlowResult as FlowResult
 from .result import PointFlow as PointFlow
 from .scale.batch import BatchProgress as BatchProgress

@@ -22,8 +22,10 @@ from hamflow.descriptors.architecture import CELL
 from hamflow.errors import InputError
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.cut import is_cut
+from hamflow.pipeline.explain import Explanation
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches, match_evidence
+from hamflow.pipeline.recording import RecordedMatcher, Recording
 from hamflow.pipeline.region import Box, Surroundings, as_box, as_points, boxes_around
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
@@ -196,6 +198,50 @@ class Estimator:
                 if visible is not None and certain is not None:
                     visible[which], certain[which] = found.visible, found.confidence
         return PointFlow(flow, visible, certain)
+
+    def explained(
+        self,
+        image0: ImageLike,
+        image1: ImageLike,
+        *,
+        progress: StageProgress | bool | None = None,
+    ) -> tuple[FlowResult, Explanation]:
+        """Estimate the flow, and keep what explains the match of each pixel.
+
+        The result is the same as that of `estimate`. What is kept takes 2 bytes for each label of
+        each pixel of the matching scale.
+
+        Returns
+        -------
+        result : FlowResult
+        explanation : Explanation
+            Its method `pixel` returns the costs and slacks of all labels of a pixel.
+
+        Examples
+        --------
+        >>> import numpy as np, hamflow
+        >>> first = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+        >>> second = np.roll(first, (2, 9), axis=(0, 1))
+        >>> result, explanation = hamflow.Estimator("fast").explained(first, second)
+        >>> u = explanation.pixel(40, 30).u
+        >>> int(u.labels[u.wta]), int(u.labels[u.crf]), int(u.cost.argmin()) == u.wta
+        (9, 9, True)
+        """
+        recording = Recording()
+        result = self.recorded_by(recording).estimate(image0, image1, progress=progress)
+        return result, recording.explanation(result.scale)
+
+    def recorded_by(self, recording: Recording) -> Estimator:
+        """Return an estimator that does the same, and keeps what explains the last pair.
+
+        For a video: ``hamflow.video(source, estimator.recorded_by(recording))``, and with each
+        item ``recording.explanation(item.result.scale)``.
+        """
+        directions = 2 if self.config.bidirectional else 1
+        matcher = RecordedMatcher(self.config.matcher, directions, recording)
+        recorded = copy(self)
+        recorded.config = replace(self.config, matcher=matcher)
+        return recorded
 
     def calc(self, I0: ArrayLike, I1: ArrayLike, flow: Any = None) -> Flow:  # noqa: N803
         """Return the flow alone, as OpenCV's ``DenseOpticalFlow.calc`` does.

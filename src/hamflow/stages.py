@@ -7,7 +7,7 @@ as ``method = "name"`` in the table of the stage. Descriptors are chosen by `ham
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Protocol
@@ -84,10 +84,13 @@ class Matcher(Protocol):
         window: Window,
         initial_labels: tuple[Labels, Labels] | None = None,
         prior: Prior | None = None,
+        *,
+        callback: Callable[[Any], object] | None = None,
     ) -> Match:
         """Match within a window; `image` is the first one, `initial_labels` are a candidate.
 
-        `prior` is what a coarser scale found.
+        `prior` is what a coarser scale found. `callback` is told of each iteration, by what goes
+        to the history.
         """
 
     def warm_started(self) -> Matcher:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from hamflow._types import Bits, Image, Labels
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.solver import CrfResult, solve
+from hamflow.crf.solver import Callback, CrfResult, solve
 from hamflow.matching._arrays import words_of
 from hamflow.prior import Prior
 from hamflow.window import Window
@@ -26,6 +26,8 @@ class JointModel(CrfConfig):
         window: Window,
         initial_labels: tuple[Labels, Labels] | None = None,
         prior: Prior | None = None,
+        *,
+        callback: Callback | None = None,
     ) -> CrfResult:
         """Match two images by their descriptors; see `hamflow.crf.solve`.
 
@@ -41,6 +43,7 @@ class JointModel(CrfConfig):
             config=replace(self, **scaled),
             initial_labels=initial_labels,
             unary=None if prior is None else prior.unary(window),
+            callback=callback,
         )
 
     def warm_started(self) -> JointModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -46,6 +47,8 @@ class LocalModel:
         window: Window,
         initial_labels: tuple[Labels, Labels] | None = None,
         prior: Prior | None = None,
+        *,
+        callback: Callable[[Any], object] | None = None,
     ) -> LocalMatch:
         """Match two images by their descriptors; nothing else matters but the window."""
         projection = min_projection(*bits, window, outside=self.outside * words_of(bits[0]))
