@@ -20,7 +20,12 @@ $(VENV)/installed: $(SOURCES)
 
 $(VENV)/installed-test: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) ".[lint,test,train]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) ".[docs,lint,test,train]"
+	touch $(VENV)/installed $(VENV)/installed-docs $@
+
+$(VENV)/installed-docs: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[docs]"
 	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed
@@ -114,14 +119,15 @@ results: $(VENV)/installed
 	$(LAB).scripts.results
 	$(LAB).scripts.choosing
 
-# docs/tutorial.ipynb with its outputs; commit the result. `make docs` also brings up to date the pages
-# and the picture that are made from measurements.
+# The site: docs/_build/html/index.html. A warning is an error; the examples of the gallery run.
 .PHONY: docs tutorial
-tutorial: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[docs]"
-	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False docs/tutorial.ipynb
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
-docs: tutorial results
+# docs/tutorial.ipynb with its outputs; commit the result.
+tutorial: $(VENV)/installed-docs
+	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False docs/tutorial.ipynb
 
 # docs/pictures/architecture.svg from the imports of the sources; commit the result.
 .PHONY: architecture
@@ -136,4 +142,4 @@ wheel:
 	$(PYTHON) -m pip wheel --no-deps -w dist .
 
 clean:
-	rm -rf build dist out $(VENV)
+	rm -rf build dist out docs/_build docs/api docs/gallery docs/project $(VENV)

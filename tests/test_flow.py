@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import hamflow.flow
 from hamflow.errors import InputError
-from hamflow.flow import endpoint_error, warp
+from hamflow.flow import endpoint_error, resize, warp
 
 SHAPES = [(2, 2), (2, 2, 3), (2, 2, 2, 2), (0, 2, 2), (2,), ()]
 
@@ -155,3 +155,56 @@ def test_endpoint_error() -> None:
 def test_endpoint_error_of_different_shapes() -> None:
     with pytest.raises(InputError, match="same shape"):
         endpoint_error(constant(2, 2, 0, 0), constant(2, 3, 0, 0))
+
+
+# Resizing
+
+
+@given(
+    hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9),
+    hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9),
+)
+@settings(max_examples=50, deadline=None)
+def test_one_motion_stays_one_motion(before: tuple[int, int], after: tuple[int, int]) -> None:
+    resized = resize(constant(*before, 3, -2), *after)
+    assert resized.shape == (*after, 2)
+    expected = (3 * after[1] / before[1], -2 * after[0] / before[0])
+    assert np.allclose(resized, expected, rtol=1e-5)
+
+
+def test_the_flow_of_a_zoom_is_resized_with_its_images() -> None:
+    """A zoom about the center is the same map at every size, so its flow is known at each."""
+
+    def zoom(height: int, width: int) -> NDArray[np.float32]:
+        y, x = np.mgrid[:height, :width] + 0.5
+        return np.stack([(x - width / 2) / 8, (y - height / 2) / 8], axis=2).astype(np.float32)
+
+    inner = slice(4, -4)
+    for size in ((48, 80), (12, 20), (24, 40), (31, 40)):
+        assert np.allclose(
+            resize(zoom(24, 40), *size)[inner, inner], zoom(*size)[inner, inner], atol=1e-4
+        )
+
+
+def test_unknown_vectors_do_not_spoil_known_ones() -> None:
+    flow = constant(8, 8, 4, 2)
+    flow[:, :3, 0] = np.nan
+    small = resize(flow, 4, 4)
+    assert np.isnan(small[:, 0]).all()
+    assert np.allclose(small[:, 2:], (2, 1))
+    assert np.isnan(resize(constant(3, 3, np.nan, 0), 6, 6)).all()
+
+
+def test_the_same_size_is_a_copy() -> None:
+    flow = constant(3, 4, 1, 2)
+    same = resize(flow, 3, 4)
+    same[:] = 0
+    assert flow[0, 0, 0] == 1
+
+
+def test_resize_refuses() -> None:
+    for size in ((0, 3), (3, -1)):
+        with pytest.raises(InputError, match="positive"):
+            resize(constant(2, 2, 0, 0), *size)
+    with pytest.raises(InputError, match="shape"):
+        resize(np.zeros((3, 4)), 2, 2)

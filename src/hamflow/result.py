@@ -63,8 +63,8 @@ class FlowResult:
         0.5 says that the flow is wrong by one pixel on average, 0.9 by a ninth of a pixel.
     energy, bound, gap : float, or None
         Of the joint model at the matching scale: E of the labeling found, Ψ that no labeling can
-        be below, and (E - Ψ) / |Ψ|. They describe the matching, not the refinement after it. None
-        if the matcher has no bound, as the local model.
+        be below, and ``(E - Ψ) / |Ψ|``. They describe the matching, not the refinement after it.
+        None if the matcher has no bound, as the local model.
     history : tuple of CrfStep
         Bound and energy after each iteration of the joint model; see
         `hamflow.crf.plot_convergence`.

@@ -62,8 +62,8 @@ def occluded(flow: AnyFlow, backward: AnyFlow) -> Mask:
     """Return which pixels of the first image are not to be seen in the second.
 
     Where the flow leaves the image by more than half a pixel, and where the way back ends
-    elsewhere: d² > 0.01 (|f|² + |b|²) + 0.5, with d the disagreement, f the flow and b the backward
-    flow at its end.
+    elsewhere: ``d² > 0.01 (|f|² + |b|²) + 0.5``, with d the disagreement, f the flow and b the
+    backward flow at its end.
 
     Parameters
     ----------
