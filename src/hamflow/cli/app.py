@@ -56,6 +56,7 @@ COMMANDS = (
     ),
     *grouped(
         "Visualize and convert",
+        ("view", "write a page to look into results", "hamflow.cli.view:view"),
         ("viz", "draw a flow as colors or arrows, or its error", "hamflow.cli.viz:viz"),
         ("warp", "warp the second image to the first", "hamflow.cli.warp:warp_image"),
         ("convert", "change the format of flow files", "hamflow.cli.convert:convert"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -18,11 +17,10 @@ from hamflow.cli._options import (
     check_new,
     option,
 )
+from hamflow.cli._results import read_result
 from hamflow.errors import InputError
 from hamflow.flow import endpoint_error
 from hamflow.io import read_flow, read_image, write_image
-from hamflow.io._npz import open_npz
-from hamflow.io._record import JSON_KEY
 from hamflow.io.images import check_image_path
 from hamflow.result import FlowResult
 from hamflow.visualize import error_map, render, typical_length
@@ -106,7 +104,7 @@ def viz(
         assert truth is not None
         picture, said = _errors(read_flow(flow), read_flow(truth))
     else:
-        shown = _read(flow)
+        shown = read_result(flow)
         below = None if image is None else read_image(image)
         if isinstance(shown, FlowResult):
             longest = typical_length(shown.flow) if max_flow is None else max_flow
@@ -119,16 +117,6 @@ def viz(
     write_image(output, picture)
     height, width = picture.shape[:2]
     say(f"Wrote {output}: {width}×{height} pixels, {said}.")
-
-
-def _read(path: Path) -> FlowResult | NDArray[np.float32]:
-    """Read a whole result, or a flow if the file holds nothing else."""
-    if path.suffix.lower() == ".npz":
-        with open_npz(path) as archive:
-            whole = JSON_KEY in archive
-        if whole:
-            return FlowResult.load(path)
-    return read_flow(path)
 
 
 def _errors(flow: NDArray[np.float32], truth: NDArray[np.float32]) -> tuple[NDArray[np.uint8], str]:
