@@ -12,17 +12,18 @@ from _paths import ROOT
 
 SOURCES = ROOT / "src" / "hamflow"
 BASE = (
-    "errors _types _check _log _native _processes _progress _runtime _memory _room _tables prior "
+    "errors _types _check _log _native _processes _progress _runtime _memory _room prior "
     "stages window"
 )
 """Modules that everything may import, and which import only each other."""
-COMMON = "io flow visualize _scale"
+COMMON = "io _tables flow visualize _scale"
 ROUTE = f"{COMMON} descriptors matching crf refinement config pipeline result estimator sequence"
 ANYTHING = None
 MAY_IMPORT: dict[str, str | None] = {
     # Each package, lowest first, and what it may import besides the base and itself.
     **dict.fromkeys(BASE.split(), ""),
     "io": "",
+    "_tables": "io",
     "_resume": "io",
     "flow": "io",
     "visualize": "io flow",

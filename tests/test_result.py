@@ -17,6 +17,7 @@ import hamflow
 from _problems import same_bytes
 from _route import STAGES, estimate, shifted, usual
 from hamflow import FlowResult, InputError, Window
+from hamflow.crf import CrfStep
 from hamflow.io._record import write_record
 from hamflow.visualize import STYLES, add_key, render
 
@@ -52,6 +53,15 @@ def test_timings() -> None:
     assert min(usual().timings.values()) >= 0
     paper = estimate(*shifted(5, -3), preset="paper", model="pairs", window=8)
     assert "assessment" not in paper.timings
+
+
+def test_summary_without_a_gap() -> None:
+    """Nothing can be relative to a bound of 0; JSON has no infinity."""
+    step = CrfStep(1, 0.0, 1.0, 0.1)
+    assert step.gap is None
+    result = replace(usual(), energy=step.energy, bound=step.bound, gap=step.gap)
+    assert json.loads(json.dumps(result.summary(), allow_nan=False))["gap"] is None
+    assert "gap" not in repr(result)
 
 
 def test_summary() -> None:

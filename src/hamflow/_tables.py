@@ -10,9 +10,12 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
-from hamflow.errors import FileError, InputError, file_access
+from hamflow.errors import FileError, InputError
+from hamflow.io._reading import open_regular
 
 T = TypeVar("T")
+
+_LONGEST = 2**20  # bytes of a file; those of all settings together are a few thousand
 
 
 def config_of_file(path: str | os.PathLike[str], convert: Callable[[dict[str, Any]], T]) -> T:
@@ -25,11 +28,15 @@ def config_of_file(path: str | os.PathLike[str], convert: Callable[[dict[str, An
     """
     name = os.fspath(path)
     try:
-        with file_access(path), open(path, "rb") as file:
-            values = tomllib.load(file)
-        return convert(values)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as trouble:
-        raise FileError(f"{name}: is not TOML ({trouble}).") from trouble
+        with open_regular(path) as file:
+            text = file.read(_LONGEST + 1)
+        if len(text) > _LONGEST:
+            raise FileError(f"{name}: is too long for settings; give a TOML file of them.")
+        return convert(tomllib.loads(text.decode()))
+    except RecursionError as trouble:
+        raise FileError(f"{name}: is nested too deeply for settings; correct it.") from trouble
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as trouble:
+        raise FileError(f"{name}: is not TOML ({trouble}); correct it.") from trouble
     except InputError as trouble:
         raise FileError(f"{name}: {trouble}") from trouble
 

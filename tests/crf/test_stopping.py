@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import signal
 import subprocess
 import sys
@@ -110,7 +109,7 @@ def test_the_gap() -> None:
     assert CrfStep(1, -200.0, -199.0, 0.1).gap == pytest.approx(0.005)
     assert CrfStep(1, 200.0, 210.0, 0.1).gap == pytest.approx(0.05)
     assert CrfStep(1, 0.0, 0.0, 0.1).gap == 0
-    assert CrfStep(1, 0.0, 1.0, 0.1).gap == math.inf
+    assert CrfStep(1, 0.0, 1.0, 0.1).gap is None
 
 
 @settings(max_examples=25)

@@ -3,11 +3,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from hamflow.errors import FileError
+from hamflow.io import _atomic
 from hamflow.io._atomic import atomic_write
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and links")
@@ -182,3 +185,106 @@ def test_pipe_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="not a regular file"), atomic_write(path):
         pass
     assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_the_folder_is_flushed_after_renaming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a loss of power could undo it."""
+    steps: list[str] = []
+    flush, rename = os.fsync, os.replace
+
+    def fsync(number: int) -> None:
+        folder = stat.S_ISDIR(os.fstat(number).st_mode)
+        steps.append("folder" if folder else "file")
+        if folder:
+            assert os.path.samestat(os.fstat(number), tmp_path.stat())
+        flush(number)
+
+    def replace(first: Path, second: Path) -> None:
+        steps.append("rename")
+        rename(first, second)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    with atomic_write(tmp_path / "a.bin") as file:
+        file.write(b"x")
+    assert steps == ["file", "rename", *(["folder"] if os.name == "posix" else [])]
+
+
+WRITE = """
+import sys
+from hamflow.io._atomic import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"x" * 100)
+    file.flush()
+    if sys.argv[2:]:
+        print("ready", flush=True)
+        sys.stdin.read()
+"""
+
+
+@posix
+def test_files_of_killed_processes(tmp_path: Path) -> None:
+    """The next process removes what a killed one has left, and nothing of those that still run."""
+    command = [sys.executable, "-c", WRITE]
+    writers = [
+        subprocess.Popen(
+            [*command, tmp_path / f"{k}.bin", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for k in range(2)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+    assert len(names(tmp_path)) == 2
+    writers[0].kill()
+    writers[0].wait()
+    assert len(names(tmp_path)) == 2
+    (tmp_path / ".hamflow-linked.tmp").symlink_to(tmp_path)
+    (tmp_path / ".hamflow-notes").write_bytes(b"")
+    subprocess.run([*command, tmp_path / "2.bin"], check=True)
+    left = names(tmp_path)
+    assert left.pop(0).startswith(".hamflow-")  # of the one that still runs
+    assert left == [".hamflow-linked.tmp", ".hamflow-notes", "2.bin"]
+    writers[1].communicate(b"")
+    assert names(tmp_path) == [".hamflow-linked.tmp", ".hamflow-notes", "1.bin", "2.bin"]
+    for writer in writers:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        writer.stdin.close()
+        writer.stdout.close()
+
+
+@posix
+def test_a_file_that_is_taken_for_a_stale_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may see the file before its writer has locked it."""
+    lock, tried = _atomic.try_lock, []
+
+    def removed_before(number: int) -> bool | None:
+        tried.append(number)
+        if len(tried) == 1:
+            for path in tmp_path.iterdir():
+                path.unlink()
+        return False if len(tried) == 2 else lock(number)
+
+    monkeypatch.setattr(_atomic, "try_lock", removed_before)
+    with atomic_write(tmp_path / "a.bin") as file:
+        file.write(b"x")
+    assert len(tried) == 3
+    assert (tmp_path / "a.bin").read_bytes() == b"x"
+
+
+@posix
+def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody can tell whether a file is in use, it stays."""
+    monkeypatch.setattr(_atomic, "try_lock", lambda _: None)
+    (tmp_path / ".hamflow-0.tmp").write_bytes(b"")
+    with atomic_write(tmp_path / "a.bin") as file:
+        file.write(b"x")
+    assert names(tmp_path) == [".hamflow-0.tmp", "a.bin"]
+    monkeypatch.undo()
+    _atomic.remove_stale(tmp_path)
+    assert names(tmp_path) == ["a.bin"]

@@ -70,7 +70,8 @@ def test_without_h5py(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_flo5(path, FLOW)
     before = path.read_bytes()
     monkeypatch.setitem(sys.modules, "h5py", None)
-    for call in (read_flow, check_flow_path, lambda p: write_flow(p, FLOW)):
+    assert (read_flow(path) == FLOW).all()
+    for call in (check_flow_path, lambda p: write_flow(p, FLOW)):
         with pytest.raises(FileError, match=r"f\.flo5: .*pip install 'hamflow\[flo5\]'\.$"):
             call(path)
     assert path.read_bytes() == before
@@ -79,7 +80,7 @@ def test_without_h5py(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_files(path: Path) -> None:
     for content in (b"", b"\x89HDF", b"PIEH" + bytes(99)):
         assert "start like HDF5" in error_for(path, content)
-    for rest in (b"", bytes(8), bytes(4000), b"\xff" * 4000):
+    for rest in (b"", bytes(8), bytes(4000), b"\2" + bytes(4000), b"\xff" * 4000):
         assert "damaged" in error_for(path, b"\x89HDF\r\n\x1a\n" + rest)
 
 
@@ -133,6 +134,20 @@ def test_other_filters(path: Path, options: dict[str, Any]) -> None:
     with h5py.File(path, "w") as file:
         file.create_dataset("flow", data=FLOW, **options)
     assert "gzip" in refusal(path)
+
+
+def test_deflated_more_than_once(path: Path) -> None:
+    """HDF5 inflates such a file of some kilobytes to gigabytes before it looks at the result."""
+    with h5py.File(path, "w") as file:
+        plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plan.set_chunk((2048, 2048, 2))
+        for _ in range(3):
+            plan.set_deflate(9)
+        space = h5py.h5s.create_simple((2048, 2048, 2))
+        dataset = h5py.h5d.create(file.id, b"flow", h5py.h5t.IEEE_F32LE, space, plan)
+        dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.zeros((2048, 2048, 2), np.float32))
+    assert path.stat().st_size < 10_000
+    assert "more than once" in refusal(path)
 
 
 @pytest.mark.parametrize("shape", [(), (6,), (6, 7), (2, 6, 7), (6, 7, 3), (1, 6, 7, 2)])

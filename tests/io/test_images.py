@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
 from _paths import DATA, needs_data
 from hamflow.errors import FileError, InputError
 from hamflow.io import read_image, write_image
+from hamflow.io.images import as_colors
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 ADAM7 = [
@@ -169,6 +170,41 @@ def test_png16_impossible_and_huge_sizes(tmp_path: Path) -> None:
     assert "fewer pixels" in error_for(tmp_path, SIGNATURE + header(16384, 8192) + small)
 
 
+@pytest.mark.parametrize("interlace", [0, 1])
+@pytest.mark.parametrize(
+    ("depth", "color", "bits"),
+    [(1, 0, 1), (2, 0, 2), (4, 3, 4), (8, 3, 8), (8, 0, 8), (8, 4, 16), (8, 2, 24), (8, 6, 32)],
+)
+def test_too_few_rows(tmp_path: Path, depth: int, color: int, bits: int, interlace: int) -> None:
+    """Pillow would fill the rest with black."""
+    width, height = 13, 11
+    steps = ADAM7 if interlace else [(0, 0, 1, 1)]
+    sizes = [(len(range(x, width, dx)), len(range(y, height, dy))) for x, y, dx, dy in steps]
+    line = [1 + (columns * bits + 7) // 8 for columns, _ in sizes]
+    total = sum(length * rows for length, (_, rows) in zip(line, sizes, strict=True))
+    palette = chunk(b"PLTE", bytes(range(48)) + bytes(720)) if color == 3 else b""
+    path = tmp_path / "a.png"
+    # One byte of the last row is missing; half of them; and then none, black or not.
+    for missing, value in ((1, 0), (1, 1), (total // 2, 0), (total - 1, 0), (0, 0), (0, 1)):
+        pixels = bytearray(total)
+        if value:
+            pixels[-1] = 0xFF if depth < 8 else 9
+        data = zlib.compress(bytes(pixels[: total - missing]))
+        path.write_bytes(
+            b"\x89PNG\r\n\x1a\n"
+            + header(width, height, depth, color, interlace)
+            + palette
+            + chunk(b"IDAT", data[:20])
+            + chunk(b"IDAT", data[20:])
+            + chunk(b"IEND", b"")
+        )
+        if missing:
+            with pytest.raises(FileError, match="damaged"):
+                read_image(path)
+        else:
+            assert read_image(path).shape == (height, width, 3)
+
+
 def test_png16_that_expands_without_end(tmp_path: Path) -> None:
     bomb = zlib.compress(bytes(50_000_000))
     content = SIGNATURE + header(7, 5) + chunk(b"IDAT", bomb) + chunk(b"IEND", b"")
@@ -252,11 +288,16 @@ def test_gray_of_16_bits(tmp_path: Path, suffix: str) -> None:
     assert (image == gray[:, :, None]).all()
 
 
-@pytest.mark.parametrize("value", [-1, 70000])
-def test_gray_beyond_16_bits(tmp_path: Path, value: int) -> None:
+@pytest.mark.parametrize("value", [-1, 0, 255, 70000])
+def test_gray_of_32_bits(tmp_path: Path, value: int) -> None:
+    """Whether 255 is white or nearly black, the file does not say."""
     Image.fromarray(np.full((2, 2), value, np.int32)).save(tmp_path / "a.tif")
-    with pytest.raises(FileError, match="16 bits"):
+    with pytest.raises(FileError, match="8 or 16 bits"):
         read_image(tmp_path / "a.tif")
+    with pytest.raises(InputError, match="convert it to the mode L or I;16"):
+        as_colors(Image.fromarray(np.full((2, 2), value, np.int32)))
+    with Image.open(tmp_path / "a.tif") as picture, pytest.raises(InputError, match="mode L"):
+        as_colors(picture)
 
 
 def test_floating_point(tmp_path: Path) -> None:
@@ -286,6 +327,10 @@ def test_exif_orientation(tmp_path: Path, kind: str, orientation: int) -> None:
     corners = {1: "ul", 2: "ur", 3: "lr", 4: "ll", 5: "ul", 6: "ur", 7: "lr", 8: "ll"}
     corner = corners.get(orientation, "ul")
     image = read_image(path)
+    if kind != "PNG16":  # as Pillow reads that with 8 bits, it is not the same
+        with Image.open(path) as opened:
+            assert (as_colors(opened) == image).all()
+            assert (as_colors(ImageOps.exif_transpose(opened)) == image).all()
     image = image // 257 if image.dtype == np.uint16 else image
     turned = orientation in (5, 6, 7, 8)
     assert image.shape == ((32, 16, 3) if turned else (16, 32, 3))

@@ -410,3 +410,12 @@ def test_wrong_writers(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="fps"):
             VideoWriter(tmp_path / "out.mp4", fps)
     assert os.listdir(tmp_path) == []
+
+
+def test_unknown_codec(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.avi", moving(2))
+    data = path.read_bytes()
+    assert b"FMP4" in data
+    path.write_bytes(data.replace(b"FMP4", b"ZZ9Z"))
+    with pytest.raises(FileError, match=r"a\.avi: is encoded in a way that FFmpeg does not know"):
+        open_frames(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"none\.toml: does not exist; check the path"):
         preset_config(tmp_path / "none.toml")
     (tmp_path / "folder.toml").mkdir()
-    with pytest.raises(FileError, match=r"folder\.toml: cannot be read"):
+    with pytest.raises(FileError, match=r"folder\.toml: is a directory"):
         preset_config(tmp_path / "folder.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileError, match=r"bytes\.toml: is not TOML"):
@@ -206,3 +207,36 @@ def test_options_of_the_estimator_go_before_the_preset() -> None:
         Estimator("fast", model="nobody")
     with pytest.raises(InputError, match="even number"):
         Estimator(EstimatorConfig(model="pairs", square=7))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices")
+def test_pipes_and_devices(tmp_path: Path) -> None:
+    """The first would never end, and the second would fill the memory."""
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "zero.toml").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        with pytest.raises(FileError, match=rf"{name}\.toml: is not a regular file"):
+            preset_config(tmp_path / f"{name}.toml")
+
+
+@pytest.mark.parametrize("text", ["levels = " + "[" * 50_000, "levels = " + "{a=" * 50_000])
+def test_deep_nesting(tmp_path: Path, text: str) -> None:
+    (tmp_path / "deep.toml").write_text(text)
+    with pytest.raises(FileError, match=r"deep\.toml: is nested too deeply"):
+        preset_config(tmp_path / "deep.toml")
+
+
+def test_deep_tables(tmp_path: Path) -> None:
+    """Parsed without recursion, but shown in a message."""
+    (tmp_path / "deep.toml").write_text(f"[{'.'.join('a' * 20_000)}]\nb = 1")
+    with pytest.raises(FileError, match=r"deep\.toml: "):
+        preset_config(tmp_path / "deep.toml")
+    (tmp_path / "deep.toml").write_text(f"[{'.'.join(['matcher', 'tau1', *'a' * 20_000])}]\nb = 1")
+    with pytest.raises(FileError, match=r"deep\.toml: "):
+        preset_config(tmp_path / "deep.toml")
+
+
+def test_too_long(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text("#" * 2**20 + "\nlevels = 3")
+    with pytest.raises(FileError, match=r"long\.toml: is too long"):
+        preset_config(tmp_path / "long.toml")

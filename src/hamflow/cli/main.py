@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 
 from hamflow import __version__
 from hamflow.cli.app import COMMANDS, Command, run
@@ -32,9 +35,12 @@ def run_main(
     commands: Sequence[Command], args: Sequence[str] | None, prog: str, description: str
 ) -> int:
     """Run one of the given commands as `main` does; see `hamflow.cli.app.run`."""
+    _print_anything()
     try:
-        with _sigterm_interrupts():
+        with _sigterm_interrupts(), _flushed_output():
             run(commands, sys.argv[1:] if args is None else list(args), prog, description)
+    except _ReaderGone:
+        return 128 + signal.SIGPIPE
     except (HamflowError, OSError) as error:
         return _fail(prog, str(error))
     except MemoryError as error:
@@ -42,6 +48,51 @@ def run_main(
     except KeyboardInterrupt:
         return _fail(prog, "Interrupted.", code=130)
     return 0
+
+
+class _ReaderGone(Exception):  # noqa: N818  (no error: the user has seen enough)
+    """Nobody reads the standard output any more."""
+
+
+def _print_anything() -> None:
+    """Print a question mark for what the encoding of the terminal does not have, such as ×."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+@contextmanager
+def _flushed_output() -> Iterator[None]:
+    """Write all output when the block ends; raise `_ReaderGone` if nobody reads it any more.
+
+    This is no error: ``hamflow --help | head`` closes the pipe when it has its lines.
+    """
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        if not _reader_is_gone():
+            raise
+        raise _ReaderGone from None
+
+
+def _reader_is_gone() -> bool:
+    """Return whether nobody reads the output any more; what is left of it is forgotten then."""
+    try:
+        number = sys.stdout.fileno()
+        watch = select.poll()  # not on Windows
+    except (AttributeError, OSError, ValueError):
+        return False
+    watch.register(number, 0)
+    gone = any(events & select.POLLERR for _, events in watch.poll(0))
+    if gone:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, number)
+        os.close(nowhere)
+    return gone
 
 
 @contextmanager

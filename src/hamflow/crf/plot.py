@@ -136,7 +136,7 @@ def _draw_values(axes: Any, steps: list[CrfStep]) -> float:
     axes.legend(ncols=3, fontsize=10, frameon=False, borderpad=0.2, columnspacing=1.8, **place)
 
     last = steps[-1]
-    text = f"gap {_percent(last.gap)}" if math.isfinite(last.gap) else "gap"
+    text = "gap" if last.gap is None else f"gap {_percent(last.gap)}"
     # A bracket over what is left of the gap, in the space after the last step.
     x = seconds[-1] + 0.25 * (end - seconds[-1])
     middle = (energies[-1] + bounds[-1]) / 2
@@ -158,13 +158,13 @@ def _draw_values(axes: Any, steps: list[CrfStep]) -> float:
 def _draw_gap(axes: Any, steps: list[CrfStep], end: float) -> None:
     """Draw the gap in percent, on a logarithmic axis where it has one."""
     # At 0, a logarithm ends; without a relative gap, there is nothing to draw.
-    shown = [step for step in steps if 0 < step.gap < math.inf]
+    shown = [step for step in steps if step.gap]
     axes.set_xlabel("seconds", fontsize=11)
     axes.set_ylabel("gap (%)", fontsize=11)
     if not shown:
         axes.set_yticks([0])
         return
-    gaps = [100 * step.gap for step in shown]
+    gaps = [100 * (step.gap or 0) for step in shown]
     axes.set_yscale("log")
     axes.plot(
         [step.seconds for step in shown],

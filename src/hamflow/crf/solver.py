@@ -46,10 +46,12 @@ class CrfStep:
     seconds: float
 
     @property
-    def gap(self) -> float:
-        """``(E - Ψ) / |Ψ|``."""
+    def gap(self) -> float | None:
+        """``(E - Ψ) / |Ψ|``; None if only the bound is 0, because nothing can be relative to it."""
         excess = self.energy - self.bound
-        return excess / abs(self.bound) if self.bound else (0.0 if excess <= 0 else float("inf"))
+        if self.bound == 0:
+            return 0.0 if excess <= 0 else None
+        return excess / abs(self.bound)
 
 
 Callback = Callable[[CrfStep], object]
@@ -83,7 +85,7 @@ class CrfResult:
     v: Labels
     energy: float
     bound: float
-    gap: float
+    gap: float | None
     history: tuple[CrfStep, ...]
     slack_u: Volume
     slack_v: Volume
@@ -202,7 +204,8 @@ def solve(
         v = dual.planes["v"].labels(window.v0)
         energy = primal.offer(u, v)
         step = CrfStep(iteration, bound, energy, time.perf_counter() - start)
-        last = iteration == config.outer or step.gap <= config.gap_tolerance
+        close = step.gap is not None and step.gap <= config.gap_tolerance
+        last = close or iteration == config.outer
         if last and config.rounding == "chains":
             step = CrfStep(iteration, bound, primal.spread(), time.perf_counter() - start)
         history.append(step)

@@ -110,7 +110,7 @@ class SpringPair(FlowPair):
 
 
 class SpringDataset(PairDataset):
-    """The pairs of consecutive frames of Spring. Reading the flows needs the extra ``flo5``.
+    """The pairs of consecutive frames of Spring.
 
     Pairs are named after scene, camera, direction and first frame, as in
     ``"0001/left/forward/0001"``. Occluded are the unmatched pixels of ``matchmap_flow``, where it

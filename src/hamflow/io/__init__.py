@@ -42,8 +42,8 @@ def read_flow(path: _Path) -> NDArray[np.float32]:
     ----------
     path : str or os.PathLike
         The file to read: ``.flo`` (Middlebury), ``.png`` or ``.kitti.png`` (KITTI's 16-bit
-        encoding), ``.pfm`` (FlyingThings3D), ``.flo5`` (Spring's HDF5; needs the extra ``flo5``),
-        ``.npy``, or ``.npz`` with an array called ``flow``.
+        encoding), ``.pfm`` (FlyingThings3D), ``.flo5`` (Spring's HDF5), ``.npy``, or
+        ``.npz`` with an array called ``flow``.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def read_flow(path: _Path) -> NDArray[np.float32]:
     Raises
     ------
     FileError
-        If the suffix is unknown, the file is missing or damaged, or a package is missing.
+        If the suffix is unknown, or the file is missing or damaged.
     """
     known = dict.fromkeys(READABLE_SUFFIXES, FLOW_FORMATS[_KITTI]) | FLOW_FORMATS
     kind: FlowFormat = resolve_name(by_suffix(path, known, "a flow file"))

@@ -8,11 +8,14 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 from hamflow.errors import FileAccessError, FileError, MissingFileError, file_access
+from hamflow.io._lock import try_lock
 
+_PREFIX, _SUFFIX = ".hamflow-", ".tmp"  # of temporary files
 _FULL = {errno.ENOSPC, errno.EDQUOT} if hasattr(errno, "EDQUOT") else {errno.ENOSPC}
 
 
@@ -22,24 +25,30 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same directory, which is flushed to the disk and then
     renamed. After any failure, including an interrupt by the user, the temporary file is removed
-    and an existing file at `path` is unchanged. A new file gets the permissions that ``open`` would
-    give it, an existing one keeps its own. A symbolic link stays a link: the file that it points
-    to is replaced. A file that cannot be written is a FileError.
+    and an existing file at `path` is unchanged; that of a killed process is removed by the next one
+    that writes to the directory. A new file gets the permissions that ``open`` would give it, an
+    existing one keeps its own. A symbolic link stays a link: the file that it points to is
+    replaced. A file that cannot be written is a FileError.
     """
     target, permissions = _resolve(path)
-    # Not derived from the target's name, which may already be as long as a name can be.
-    temporary = target.with_name(f".hamflow-{secrets.token_hex(8)}.tmp")
+    _clean_once(str(target.parent))
+    temporary = target
     try:
-        with open(temporary, "xb") as file:
+        temporary, file = _open_temporary(target)
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if permissions is not None:
-            os.chmod(temporary, permissions)
-        os.replace(temporary, target)
+            if permissions is not None:
+                os.chmod(temporary, permissions)
+            if os.name == "posix":  # renamed while it is locked, so that nobody takes it for stale
+                os.replace(temporary, target)
+        if os.name != "posix":
+            os.replace(temporary, target)
     except BaseException as error:
-        with suppress(OSError):
-            os.unlink(temporary)
+        if temporary != target:
+            with suppress(OSError):
+                os.unlink(temporary)
         # A failed write has no file name; an error about another file is not about this one.
         if not isinstance(error, OSError) or isinstance(error, FileError):
             raise
@@ -47,6 +56,67 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raise
         message = f"{os.fspath(path)}: {_reason(error, target)}"
         raise FileAccessError(message, path, error.errno) from error
+    _flush_folder(target.parent)
+
+
+def _open_temporary(target: Path) -> tuple[Path, BinaryIO]:
+    """Create a temporary file beside the target, locked for as long as it is open."""
+    while True:
+        # Not derived from the target's name, which may already be as long as a name can be.
+        temporary = target.with_name(f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}")
+        file = open(temporary, "xb")  # noqa: SIM115  (the caller closes it)
+        # Another process may have taken it for a stale one before it was locked here.
+        locked = try_lock(file.fileno())
+        if locked is None or (locked and temporary.exists()):
+            return temporary, file
+        file.close()
+
+
+@lru_cache(maxsize=256)
+def _clean_once(folder: str) -> None:
+    """Remove stale temporary files, once for each directory that a process writes to."""
+    remove_stale(folder)
+
+
+def remove_stale(folder: str | os.PathLike[str]) -> None:
+    """Remove the temporary files in a directory whose writers were killed.
+
+    Only those that nobody holds open are removed: their writers have them locked, and on Windows
+    open files cannot be removed. Where there are no locks, they stay.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+                with suppress(OSError):
+                    _remove_if_stale(entry.path)
+
+
+def _remove_if_stale(path: str) -> None:
+    if os.name != "posix":
+        os.unlink(path)
+        return
+    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if stat.S_ISREG(os.fstat(number).st_mode) and try_lock(number):
+            os.unlink(path)
+    finally:
+        os.close(number)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Write the new entry of a directory to the disk, where the system can do that.
+
+    Otherwise a loss of power could undo the renaming.
+    """
+    if os.name != "posix":
+        return
+    with suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

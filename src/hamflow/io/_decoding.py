@@ -83,6 +83,12 @@ class DecodingPass(Pass):
             container.close()
             raise FileError(f"{name}: has no video stream; give a file that has one.")
         self.stream = container.streams.video[0]
+        if self.stream.codec_context is None:
+            container.close()
+            raise FileError(
+                f"{name}: is encoded in a way that FFmpeg does not know; convert it to .mp4, or "
+                "its frames to images in a folder."
+            )
         self.stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
         self._packets = container.demux(self.stream)
         self._decoded: deque[Any] = deque()

@@ -44,22 +44,34 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         os.close(number)
 
 
+def try_lock(number: int) -> bool | None:
+    """Lock an open file until it is closed; False if it is locked already, None without locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a disk without locks, as some network disks are
+        return None
+    return True
+
+
 def _take(path: str | os.PathLike[str], lock: Path) -> int:
     """Return the number of the open file that is locked."""
     while True:
         with file_access(path, "cannot be locked against other runs", "choose another place."):
             number = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
+        taken = try_lock(number)
+        if taken is None:
+            return number
+        if not taken:
             holder = os.read(number, 1000).decode(errors="replace")
             os.close(number)
             raise FileError(
                 f"{os.fspath(path)}: is in use by another run{f' ({holder})' if holder else ''}; "
                 "wait until it ends, or choose another place."
-            ) from None
-        except OSError:  # a disk without locks, as some network disks are
-            return number
+            )
         # The run that held it before may have removed it after it was opened here.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(number), os.stat(lock)):

@@ -1,7 +1,8 @@
 """A reader and a writer for PNG files with 16 bits per channel, which Pillow would reduce to 8.
 
 The reader takes gray and color, with or without alpha, interlaced or not; the writer writes plain
-RGB. See the PNG specification, https://www.w3.org/TR/png-3/.
+RGB. For other PNG files, which Pillow reads, there is a check that all their pixels are there. See
+the PNG specification, https://www.w3.org/TR/png-3/.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _CHUNK = struct.Struct(">I4s")
 _IHDR = struct.Struct(">IIBBBBB")
 _CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # color type -> samples per pixel
 _RGB = 2  # the color type
+_BLOCK = 2**16  # bytes that are decompressed at a time if they are only counted
 _UP = 2  # the filter that stores the difference to the line above
 # Where each pass starts and how far apart its pixels are: (x, y, step in x, step in y).
 _ONE_PASS = ((0, 0, 1, 1),)
@@ -60,9 +62,7 @@ def read_png16(path: str | os.PathLike[str], file: BufferedReader) -> Png16:
     try:
         return _decode(path, file)
     except (_Damage, zlib.error) as error:
-        raise FileError(
-            f"{os.fspath(path)}: is a damaged PNG file ({error}); get it again."
-        ) from error
+        raise _damaged(path, error) from error
 
 
 def _decode(path: str | os.PathLike[str], file: BufferedReader) -> Png16:
@@ -77,11 +77,7 @@ def _decode(path: str | os.PathLike[str], file: BufferedReader) -> Png16:
     check_size(path, width, height)
     channels = _CHANNELS[color_type]
 
-    passes = [
-        (x, y, dx, dy, len(range(x, width, dx)), len(range(y, height, dy)))
-        for x, y, dx, dy in (_ADAM7 if interlace else _ONE_PASS)
-        if x < width and y < height
-    ]
+    passes = _passes(width, height, interlace)
     lengths = [rows * (1 + columns * channels * 2) for *_, columns, rows in passes]
     pixels, exif = _inflate(chunks, sum(lengths))
 
@@ -92,6 +88,47 @@ def _decode(path: str | os.PathLike[str], file: BufferedReader) -> Png16:
         samples[y::dy, x::dx] = _unfilter(lines, columns, channels * 2).view(">u2")
         start += length
     return Png16(samples, exif)
+
+
+def check_pixels(path: str | os.PathLike[str], file: BufferedReader) -> None:
+    """Raise a FileError unless an open PNG file, which Pillow has decoded, has all its rows.
+
+    Pillow takes rows that are missing for black ones.
+    """
+    file.seek(len(_SIGNATURE))
+    chunks = _chunks(file)
+    try:
+        width, height, depth, color_type, _, _, interlace = _IHDR.unpack(next(chunks)[1])
+        bits = depth * _CHANNELS.get(color_type, 1)  # a palette has one number for each pixel
+        missing = sum(
+            rows * (1 + (columns * bits + 7) // 8)
+            for *_, columns, rows in _passes(width, height, interlace)
+        )
+        inflater = zlib.decompressobj()
+        for kind, data in chunks:
+            for start in range(0, len(data) if kind == b"IDAT" else 0, _BLOCK):
+                rest = data[start : start + _BLOCK]
+                while rest and missing > 0 and not inflater.eof:
+                    missing -= len(inflater.decompress(rest, _BLOCK))
+                    rest = inflater.unconsumed_tail
+            if missing <= 0:
+                return
+        raise _Damage("it has fewer pixels than its header announces")
+    except (_Damage, zlib.error, struct.error) as error:
+        raise _damaged(path, error) from error
+
+
+def _passes(width: int, height: int, interlace: int) -> list[tuple[int, int, int, int, int, int]]:
+    """Return where each pass starts, the steps between its pixels, and its columns and rows."""
+    return [
+        (x, y, dx, dy, len(range(x, width, dx)), len(range(y, height, dy)))
+        for x, y, dx, dy in (_ADAM7 if interlace else _ONE_PASS)
+        if x < width and y < height
+    ]
+
+
+def _damaged(path: str | os.PathLike[str], error: Exception) -> FileError:
+    return FileError(f"{os.fspath(path)}: is a damaged PNG file ({error}); get it again.")
 
 
 def _chunks(file: BufferedReader) -> Iterator[tuple[bytes, bytes]]:

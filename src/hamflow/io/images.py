@@ -17,7 +17,7 @@ from hamflow._check import as_image, as_intensities, pixel_array, to_bytes
 from hamflow._types import ImageLike, Pixels
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
-from hamflow.io._png16 import is_png16, read_png16
+from hamflow.io._png16 import check_pixels, is_png16, read_png16
 from hamflow.io._reading import MAX_PIXELS, by_suffix, check_size, open_regular
 
 _Pixels = NDArray[np.uint8] | NDArray[np.uint16]
@@ -33,6 +33,7 @@ _WRITABLE = {
     ".tiff": "TIFF",
     ".webp": "WEBP",
 }
+_SIXTEEN_BITS = ("PNG", "PPM")  # formats whose gray of 16 bits Pillow may give as 32
 _EXIF_ORIENTATION = 0x0112
 # How to turn the stored image upright, by the value of the EXIF tag.
 _UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
@@ -83,6 +84,8 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
                 with _without_bomb_warning(), Image.open(file, formats=_READABLE) as picture:
                     check_size(name, *picture.size)
                     picture.load()
+                    if picture.format == "PNG" and _may_lack_rows(picture):
+                        check_pixels(name, file)
                     pixels = _pixels(name, picture)
                     orientation = _orientation(picture.getexif)
         except (FileError, MemoryError):
@@ -114,21 +117,34 @@ def as_colors(image: ImageLike, name: str = "image") -> Pixels:
     """
     if isinstance(image, str | os.PathLike):
         array: NDArray[Any] = read_image(image)
-    elif isinstance(image, Image.Image) and not image.mode.startswith(("1", "I", "F")):
-        array = np.asarray(image.convert("RGB"))  # palettes, CMYK, gray with alpha
+    elif isinstance(image, Image.Image):
+        array = _of_picture(image, name)
     else:
         array = pixel_array(image, name)
     if array.ndim == 3 and array.shape[2] in (1, 4):
         array = array[:, :, 0] if array.shape[2] == 1 else array[:, :, :3]
-    if isinstance(image, Image.Image) and image.mode.startswith("I"):
-        # Pillow's modes for 16 bits; int32 holds them, too.
-        if array.min() < 0 or array.max() > 65535:
-            raise InputError(f"{name} must have values from 0 to 65535.")
-        array = array.astype(np.uint16)
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
     array = as_intensities(array.astype(array.dtype.newbyteorder("="), copy=False), name)
     return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
+
+
+def _of_picture(picture: Image.Image, name: str) -> NDArray[Any]:
+    """Return the pixels of a PIL image, turned upright as `read_image` does."""
+    picture.load()  # which turns a TIFF image itself, so its orientation is asked for afterwards
+    orientation = _orientation(picture.getexif)
+    if not picture.mode.startswith(("1", "I", "F")):
+        array = np.asarray(picture.convert("RGB"))  # palettes, CMYK, gray with alpha
+    elif picture.mode == "I" and picture.format not in _SIXTEEN_BITS:
+        raise InputError(
+            f"{name} is a PIL image of 32 bits, which does not say which value is white; convert "
+            "it to the mode L or I;16."
+        )
+    else:
+        array = pixel_array(picture, name)
+        if picture.mode == "I":
+            array = array.astype(np.uint16)
+    return _UPRIGHT.get(orientation, _UPRIGHT[1])(array)
 
 
 @contextmanager
@@ -139,6 +155,17 @@ def _without_bomb_warning() -> Iterator[None]:
         yield
 
 
+def _may_lack_rows(picture: Image.Image) -> bool:
+    """Return whether the rows that Pillow found in a PNG file may be too few.
+
+    It leaves the others at 0, so any other number in the last row tells that all are there; but the
+    rows of an interlaced image do not come in their order.
+    """
+    width, height = picture.size
+    last = picture.crop((0, height - 1, width, height))
+    return bool(picture.info.get("interlace")) or not np.asarray(last).any()
+
+
 def _pixels(name: str, picture: Image.Image) -> _Pixels:
     """Return H×W×1 uint16 for gray of more than 8 bits, else H×W×3 uint8."""
     if picture.mode == "F":
@@ -147,10 +174,12 @@ def _pixels(name: str, picture: Image.Image) -> _Pixels:
         )
     if not picture.mode.startswith("I"):
         return np.array(picture.convert("RGB"))
-    gray = np.asarray(picture)
-    if gray.min() < 0 or gray.max() > np.iinfo(np.uint16).max:
-        raise FileError(f"{name}: holds pixels beyond 16 bits; convert it to 8 or 16 bits.")
-    return gray.astype(np.uint16)[:, :, None]
+    if picture.mode == "I" and picture.format not in _SIXTEEN_BITS:
+        raise FileError(
+            f"{name}: holds pixels of 32 bits and does not say which value is white; convert it to "
+            "8 or 16 bits."
+        )
+    return np.asarray(picture).astype(np.uint16)[:, :, None]
 
 
 def _parse_exif(block: bytes) -> Image.Exif:

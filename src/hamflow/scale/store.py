@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from hamflow._resume import LOG, WorkLog, read_log
 from hamflow.errors import FileError
+from hamflow.io._atomic import remove_stale
 from hamflow.scale import storage
 from hamflow.scale.manifest import COLUMNS, MANIFEST, TABLE_SUFFIXES, write_manifest
 from hamflow.scale.pairs import ImagePair
@@ -121,8 +122,8 @@ class Store:
     def sweep(self) -> None:
         """Remove the temporary files of workers that were killed."""
         if self._parts is None:
-            for path in Path(self._output).rglob(".hamflow-*.tmp"):
-                path.unlink(missing_ok=True)
+            for folder, _, _ in os.walk(self._output):
+                remove_stale(folder)
 
     def __enter__(self) -> Self:
         return self
