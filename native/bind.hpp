@@ -15,6 +15,8 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "kernels.hpp"
 #include "threads.hpp"
@@ -22,11 +24,53 @@
 namespace nb = nanobind;
 
 namespace hamflow::bind {
+template <class Array>
+struct Aligned;
+}
+
+// As nanobind's own for the array, which knows nothing about alignment: where an array may be
+// converted, one that is not aligned is copied, and elsewhere it is refused.
+template <class Array>
+struct nanobind::detail::type_caster<hamflow::bind::Aligned<Array>> {
+    NB_TYPE_CASTER(hamflow::bind::Aligned<Array>, make_caster<Array>::Name)
+
+    bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<Array> plain;
+        if (!plain.from_python(source, flags, cleanup)) return false;
+        value = hamflow::bind::Aligned<Array>(std::move(plain.value));
+        if (value.holds()) return true;
+        if (!(flags & cast_flags::convert)) return false;
+        try {
+            const object copy = source.attr("copy")();
+            if (!plain.from_python(copy, flags, cleanup)) return false;
+        } catch (python_error& error) {
+            error.restore();
+            PyErr_Clear();
+            return false;
+        }
+        value = hamflow::bind::Aligned<Array>(std::move(plain.value));
+        return value.holds();
+    }
+};
+
+namespace hamflow::bind {
+
+// An array whose elements begin at multiples of their size, as the kernels expect: NumPy can make
+// others, from a buffer with an odd offset.
+template <class Array>
+struct Aligned : Array {
+    Aligned() = default;
+    explicit Aligned(Array&& array) : Array(std::move(array)) {}
+    bool holds() const {
+        return reinterpret_cast<std::uintptr_t>(this->data()) %
+                   alignof(typename Array::Scalar) == 0;
+    }
+};
 
 template <class T, int rank>
-using In = nb::ndarray<const T, nb::ndim<rank>, nb::c_contig, nb::device::cpu>;
+using In = Aligned<nb::ndarray<const T, nb::ndim<rank>, nb::c_contig, nb::device::cpu>>;
 template <class T, int rank>
-using Out = nb::ndarray<T, nb::ndim<rank>, nb::c_contig, nb::device::cpu>;
+using Out = Aligned<nb::ndarray<T, nb::ndim<rank>, nb::c_contig, nb::device::cpu>>;
 using WindowTuple = std::tuple<int, int, int, int>;
 template <class T>
 using Maybe = std::optional<T>;
@@ -58,7 +102,7 @@ void expect_shape(const Array& a, const char* name, std::initializer_list<std::s
 }
 
 // Descriptors of one word, h x w, or of one or two, h x w x words.
-using InBits = nb::ndarray<const std::uint64_t, nb::c_contig, nb::device::cpu>;
+using InBits = Aligned<nb::ndarray<const std::uint64_t, nb::c_contig, nb::device::cpu>>;
 
 inline BitsPair bits_pair(const InBits& b0, const InBits& b1) {
     const std::size_t words = b0.ndim() == 3 ? b0.shape(2) : 1;
@@ -121,6 +165,13 @@ bool all_chunks(std::size_t n, const IsGood& is_good) {
         });
     });
     return good;
+}
+
+// A copy of numbers that are checked and then used without the GIL, when another thread may write
+// to the array: the copy is what is to be checked.
+template <class T>
+std::vector<T> snapshot(const In<T, 1>& array) {
+    return {array.data(), array.data() + array.shape(0)};
 }
 
 // A label outside of the window means nothing; the kernels check targets, not labels.

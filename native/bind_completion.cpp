@@ -20,11 +20,14 @@ void drop_small_components(Out<std::uint8_t, 2> mask, int least) {
     without_gil([&] { drop_small(mask.data(), h, w, least); });
 }
 
-void expect_pixels(const In<std::int32_t, 1>& pixel, std::size_t count) {
+// The numbers of pixels, all of them within the image.
+std::vector<std::int32_t> pixels_of(const In<std::int32_t, 1>& pixel, std::size_t count) {
     if (pixel.shape(0) > max_pixels) throw nb::value_error("pixel: at most 2^30 of them");
-    for (std::size_t k = 0; k < pixel.shape(0); ++k)
-        if (pixel.data()[k] < 0 || static_cast<std::size_t>(pixel.data()[k]) >= count)
+    std::vector<std::int32_t> numbers = snapshot(pixel);
+    for (const std::int32_t number : numbers)
+        if (number < 0 || static_cast<std::size_t>(number) >= count)
             throw nb::value_error("pixel: outside of the image");
+    return numbers;
 }
 
 void reduce(In<float, 3> image, int factor, Out<float, 3> out) {
@@ -101,7 +104,7 @@ void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t,
     expect_shape(distance, "distance", {h, w});
     if (models) expect_shape(*models, "models", {seeds, 6});
     if (seeds < 1) throw nb::value_error("pixel: at least one seed");
-    expect_pixels(pixel, h * w);
+    const std::vector<std::int32_t> places = pixels_of(pixel, h * w);
     const auto [neighbors, reach, tolerance, rounds] = how;
     if (neighbors < 1 || neighbors > 10000 || !(reach > 0) || !(tolerance > 0))
         throw nb::value_error("how: neighbors in 1..10000, reach > 0, tolerance > 0");
@@ -109,7 +112,7 @@ void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t,
     expect_rounds(rounds);
     const Interpolation problem{
         side(h),      side(w),      right.data(), down.data(), static_cast<int>(seeds),
-        pixel.data(), place.data(), match.data(), trust.data(), neighbors,
+        places.data(), place.data(), match.data(), trust.data(), neighbors,
         reach,        tolerance,    rounds,       flow.data(), distance.data(),
         models ? models->data() : nullptr};
     without_gil([&] { interpolate(problem); });
@@ -185,7 +188,7 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
     if (labels < 1 || labels > max_candidates)
         throw nb::value_error("motion: 1 to 256 candidates");
     std::apply([](auto... ends) { expect_finite("range", ends...); }, range);
-    expect_pixels(pixel, h * w);
+    const std::vector<std::int32_t> places = pixels_of(pixel, h * w);
     if (features) expect_shape(*features, "features", {pixels, labels, score_features});
     if (score) expect_shape(*score, "score", {pixels, labels});
     int hidden = 1;
@@ -198,7 +201,7 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
                           std::get<0>(back).data(), std::get<1>(back).data(), geodesic.data(),
                           texture.data(), size.data(), {std::get<0>(range), std::get<1>(range)},
                           {std::get<2>(range), std::get<3>(range)}, static_cast<int>(pixels),
-                          pixel.data(), hidden, network.data(),
+                          places.data(), hidden, network.data(),
                           features ? features->data() : nullptr, score ? score->data() : nullptr};
     without_gil([&] { score_candidates(problem); });
 }
@@ -218,10 +221,10 @@ void choose(In<std::int32_t, 1> pixel, In<float, 2> unary, In<float, 4> motion, 
     if (!(cap >= 0)) throw nb::value_error("how: cap >= 0");
     expect_finite("how", cap);
     expect_rounds(rounds);
-    expect_pixels(pixel, h * w);
+    const std::vector<std::int32_t> places = pixels_of(pixel, h * w);
     const CandidateProblem problem{
         side(h),      side(w),      static_cast<int>(labels), static_cast<int>(pixel.shape(0)),
-        pixel.data(), unary.data(), motion.data(),            right.data(),
+        places.data(), unary.data(), motion.data(),           right.data(),
         down.data(),  cap,          rounds,                   label.data()};
     without_gil([&] { choose_candidates(problem); });
 }

@@ -11,6 +11,20 @@ namespace hamflow::bind {
 namespace {
 
 using Layers = std::vector<const IntegerLayer*>;
+using Sequence = nb::typed<nb::sequence, IntegerLayer>;
+
+// The layers of a network. The objects keep them alive: another thread may change the list.
+struct Network {
+    std::vector<nb::object> objects;
+    Layers layers;
+
+    explicit Network(const nb::sequence& sequence) {
+        for (const nb::handle item : sequence) {
+            objects.push_back(nb::borrow(item));
+            layers.push_back(&nb::cast<const IntegerLayer&>(item));
+        }
+    }
+};
 
 void make_layer(IntegerLayer* self, In<std::int16_t, 2> weights, In<std::int32_t, 1> first,
                 In<float, 1> scale, int runs, bool wide) {
@@ -55,8 +69,10 @@ void expect_layer(const IntegerLayer* layer, int size, const IntegerLayer* befor
 }
 
 template <class T>
-void chain(const Layers& layers, const std::vector<std::tuple<int, int, bool>>& input,
+void chain(const Sequence& sequence, const std::vector<std::tuple<int, int, bool>>& input,
            In<float, 3> image, Out<T, 3> out, int threads) {
+    const Network network(sequence);
+    const Layers& layers = network.layers;
     if (layers.size() < 2 || layers.size() > 64) throw nb::value_error("layers: 2 to 64");
     const IntegerLayer& first = *layers[0];
     if (!first.wide() || first.runs() != static_cast<int>(input.size()))
@@ -67,7 +83,8 @@ void chain(const Layers& layers, const std::vector<std::tuple<int, int, bool>>& 
     }
     std::vector<InputRun> runs;
     for (const auto& [dy, dx, blurred] : input) {
-        if (std::max(std::abs(dy), std::abs(dx)) > 4096 || first.run_words() > 256)
+        const auto near = [](int d) { return d >= -4096 && d <= 4096; };
+        if (!near(dy) || !near(dx) || first.run_words() > 256)
             throw nb::value_error("input: runs must be near the pixel");
         runs.push_back({dy, dx, blurred});
     }
@@ -77,9 +94,11 @@ void chain(const Layers& layers, const std::vector<std::tuple<int, int, bool>>& 
 }
 
 template <class T>
-void coarse(const Layers& layers, const std::vector<int>& dilations,
+void coarse(const Sequence& sequence, const std::vector<int>& dilations,
             const std::vector<float>& levels, int local_radius, In<float, 3> image, Out<T, 3> out,
             int threads) {
+    const Network network(sequence);
+    const Layers& layers = network.layers;
     const std::size_t blocks = dilations.size();
     if (blocks > 64 || layers.size() != 8 + 2 * blocks || levels.size() != 6 + 2 * blocks)
         throw nb::value_error("layers, dilations and levels: not those of a coarse network");

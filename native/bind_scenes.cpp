@@ -1,5 +1,6 @@
 // What synthetic scenes are rendered with, for Python.
 #include <cmath>
+#include <vector>
 
 #include "bind.hpp"
 #include "compositing.hpp"
@@ -66,8 +67,9 @@ void paint_pixels(In<std::int64_t, 1> index, In<std::uint16_t, 2> lanes,
     const std::size_t n = index.shape(0), pixels = light.size();
     expect_shape(lanes, "lanes", {n, 4});
     expect_shape(total, "total", {light.shape(0), light.shape(1), 3});
-    for (std::size_t i = 0; i < n; ++i)
-        if (index.data()[i] < 0 || static_cast<std::size_t>(index.data()[i]) >= pixels)
+    const std::vector<std::int64_t> places = snapshot(index);
+    for (const std::int64_t place : places)
+        if (place < 0 || static_cast<std::size_t>(place) >= pixels)
             throw nb::value_error("index: outside of the image");
     Fog mist{};
     if (fog) {
@@ -79,7 +81,7 @@ void paint_pixels(In<std::int64_t, 1> index, In<std::uint16_t, 2> lanes,
         mist = {rest.data(), thick.data(), count == 1, color.data()};
     }
     without_gil([&] {
-        paint(n, index.data(), lanes.data(), fog ? &mist : nullptr, light.data(), total.data());
+        paint(n, places.data(), lanes.data(), fog ? &mist : nullptr, light.data(), total.data());
     });
 }
 
@@ -104,14 +106,18 @@ Mesh mesh_of(const In<double, 3>& points, std::tuple<double, double, double> cam
 
 // Places are sorted by the pixel that they are in, with memory for every pixel of the box around
 // them, so they must not be far apart.
-void expect_places(const In<float, 1>& x, const In<float, 1>& y) {
+struct Places {
+    std::vector<float> x, y;
+};
+
+Places places_of(const In<float, 1>& x, const In<float, 1>& y) {
     expect_shape(y, "y", {x.shape(0)});
     if (x.shape(0) > (1u << 25)) throw nb::value_error("x: at most 2^25 places");
-    double area = x.shape(0) > 0 ? 1 : 0;
-    for (const auto* axis : {&x, &y}) {
+    Places places{snapshot(x), snapshot(y)};
+    double area = places.x.empty() ? 0 : 1;
+    for (const auto* axis : {&places.x, &places.y}) {
         float least = 16384, most = -16384;
-        for (std::size_t i = 0; i < axis->shape(0); ++i) {
-            const float place = axis->data()[i];
+        for (const float place : *axis) {
             if (!(std::abs(place) <= 16384))
                 throw nb::value_error("x and y: within +-16384 pixels");
             least = std::min(least, place);
@@ -120,16 +126,17 @@ void expect_places(const In<float, 1>& x, const In<float, 1>& y) {
         area *= most - least;
     }
     if (area > (1u << 26)) throw nb::value_error("x and y: in a box of at most 2^26 pixels");
+    return places;
 }
 
 void trace_mesh(In<double, 3> points, std::tuple<double, double, double> camera, double near,
                 In<float, 1> x, In<float, 1> y, Out<float, 2> met) {
     const Mesh mesh = mesh_of(points, camera, near);
-    expect_places(x, y);
+    const Places places = places_of(x, y);
     const std::size_t n = x.shape(0);
     expect_shape(met, "met", {3, n});
     without_gil([&] {
-        trace(mesh, n, x.data(), y.data(), met.data(), met.data() + n, met.data() + 2 * n);
+        trace(mesh, n, places.x.data(), places.y.data(), met.data(), met.data() + n, met.data() + 2 * n);
     });
 }
 
@@ -139,10 +146,11 @@ void look_at_mesh(In<double, 3> points, std::tuple<double, double, double> camer
     const Mesh mesh = mesh_of(points, camera, near);
     const Texels texels = texels_of(words);
     if (rays < 1 || rays > 9 || rays % 2 == 0) throw nb::value_error("rays: odd, from 1 to 9");
-    expect_places(x, y);
+    const Places places = places_of(x, y);
     expect_shape(lanes, "lanes", {x.shape(0), 4});
     without_gil([&] {
-        mesh_lanes(mesh, texels, rays, x.shape(0), x.data(), y.data(), lanes.data());
+        mesh_lanes(mesh, texels, rays, places.x.size(), places.x.data(), places.y.data(),
+                   lanes.data());
     });
 }
 
