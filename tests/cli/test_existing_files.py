@@ -30,6 +30,7 @@ COMMANDS = {
     "convert": ("convert flow.flo {}", "new.pfm"),
     "warp": ("warp 2.png flow.flo -o {}", "new.png"),
     "warp --mask": ("warp 2.png flow.flo -o other.png --mask {}", "new.png"),
+    "view": ("view 1.png 2.png --preset realtime -o {}", "new.html"),
     "viz": ("viz flow.flo -o {}", "new.png"),
     "export": ("export fast -o {}", "new.onnx"),
 }

@@ -1,0 +1,162 @@
+// Where the page gets its data from. Two stores have the same methods: this one asks the server
+// of `hamflow serve`; the one in embedded.js reads them from the page that `hamflow view` wrote.
+//
+//   info()                     {version, presets, limits}
+//   sources()                  what can be shown: pairs, sequences, results
+//   runs()                     earlier estimates, [{source, label, results: {index: id}, ...}]
+//   frame(source, k, width)    a frame as a bitmap; a small one if the width is given
+//   result(id)                 numbers that describe a result
+//   layer(id, name)            a PixelArray
+//   warped(id)                 the second frame, warped to the first, as a bitmap
+//   pixel(id, x, y, signal)    what explains a pixel: costs, slacks, choices
+//   track(id, x, y)            a point through the frames, {points}
+//   downloads(id)              [{label, url() -> Promise, name}]
+//
+// Only the server can compute (`computes`): upload, remove, run, watch, cancel.
+
+import { PixelArray } from "./arrays.js";
+
+/** An error whose message is one sentence for the user. */
+export class StoreError extends Error {}
+
+/** Decode a picture without any change of its numbers. */
+export function bitmap(blob) {
+  return createImageBitmap(blob, { colorSpaceConversion: "none", premultiplyAlpha: "none" });
+}
+
+async function sentence(response) {
+  try {
+    const { detail } = await response.json();
+    if (typeof detail === "string") return detail;
+    // FastAPI's own list of wrong fields.
+    if (Array.isArray(detail)) return detail.map((wrong) => `${wrong.loc?.at(-1)}: ${wrong.msg}`).join("; ");
+  } catch {
+    // Not JSON: the status has to do.
+  }
+  return `The server answered with the status ${response.status}.`;
+}
+
+export class ServerStore {
+  computes = true;
+
+  constructor(base = "api") {
+    this.base = base;
+  }
+
+  async #fetch(path, options) {
+    let response;
+    try {
+      response = await fetch(`${this.base}/${path}`, options);
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new StoreError("The server does not answer; is hamflow serve still running?");
+    }
+    if (!response.ok) throw new StoreError(await sentence(response));
+    return response;
+  }
+
+  async #json(path, options) {
+    return (await this.#fetch(path, options)).json();
+  }
+
+  #post(path, body) {
+    return this.#json(path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  }
+
+  info() { return this.#json("info"); }
+
+  sources() { return this.#json("sources"); }
+
+  async runs() {
+    const jobs = await this.#json("jobs");
+    return jobs.map((job) => ({ ...job, job }));
+  }
+
+  async frame(source, k, width) {
+    const query = width ? `?width=${Math.round(width)}` : "";
+    return bitmap(await (await this.#fetch(`sources/${source}/frames/${k}${query}`)).blob());
+  }
+
+  result(id) { return this.#json(`results/${id}`); }
+
+  async layer(id, name) {
+    const response = await this.#fetch(`results/${id}/layers/${name}`);
+    const shape = response.headers.get("X-Shape").split(",").map(Number);
+    return PixelArray.fromBuffer(await response.arrayBuffer(), response.headers.get("X-Dtype"), shape);
+  }
+
+  async warped(id) {
+    return bitmap(await (await this.#fetch(`results/${id}/warped`)).blob());
+  }
+
+  pixel(id, x, y, signal) { return this.#json(`results/${id}/pixel?x=${x}&y=${y}`, { signal }); }
+
+  track(id, x, y) { return this.#json(`results/${id}/track?x=${x}&y=${y}`); }
+
+  downloads(id, name, view) {
+    const file = (format, label, ending, query = "") => ({
+      label,
+      name: `${name}${ending}`,
+      url: async () => `${this.base}/results/${id}/download/${format}${query}`,
+    });
+    return [
+      file("flo", "Flow (.flo)", ".flo"),
+      file("kitti.png", "Flow (KITTI .png)", "-kitti.png"),
+      file("npz", "Whole result (.npz)", ".npz"),
+      file("png", "Colors (.png)", ".png"),
+      file("html", "This view as a page (.html)", ".html", `?view=${encodeURIComponent(JSON.stringify(view))}`),
+    ];
+  }
+
+  /** Send files; `progress` is told the share that has been sent. */
+  upload(files, truth, progress) {
+    const form = new FormData();
+    for (const file of files) form.append("files", file, file.name);
+    if (truth) form.append("truth", truth, truth.name);
+    // fetch cannot tell how much has been sent.
+    return new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      request.open("POST", `${this.base}/sources`);
+      request.upload.onprogress = (event) => progress?.(event.loaded / event.total);
+      request.onerror = () => reject(new StoreError("The upload was interrupted; try again."));
+      request.onload = async () => {
+        const response = new Response(request.response, { status: request.status });
+        if (response.ok) resolve(await response.json());
+        else reject(new StoreError(await sentence(response)));
+      };
+      request.send(form);
+    });
+  }
+
+  remove(source) { return this.#fetch(`sources/${source}`, { method: "DELETE" }); }
+
+  run(what) { return this.#post("jobs", what); }
+
+  cancel(job) { return this.#fetch(`jobs/${job}`, { method: "DELETE" }); }
+
+  /** Tell every change of a job until it ends. */
+  watch(job, told) {
+    const events = new EventSource(`${this.base}/jobs/${job}/events`);
+    const over = (state) => ["done", "failed", "canceled"].includes(state);
+    events.onmessage = (event) => {
+      const news = JSON.parse(event.data);
+      if (over(news.state)) events.close();
+      told(news);
+    };
+    events.onerror = async () => {
+      // The stream has ended or broken: ask once; the browser connects again by itself if needed.
+      try {
+        const news = await this.#json(`jobs/${job}`);
+        if (over(news.state)) events.close();
+        told(news);
+      } catch (error) {
+        events.close();
+        told({ id: job, state: "failed", error: error.message, results: {} });
+      }
+    };
+  }
+}
