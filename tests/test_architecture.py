@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, str | None] = {
     "datasets": f"{COMMON} _resume",  # not the estimator
     "evaluation": f"{ROUTE} _resume datasets",
     "scale": f"{ROUTE} _resume datasets evaluation",
-    "viewer": f"{ROUTE} motion datasets",
+    "viewer": f"{ROUTE} motion datasets evaluation scale",
     "learning": f"{COMMON} _resume descriptors matching crf datasets evaluation",
     "cli": ANYTHING,
     "__main__": ANYTHING,

@@ -19,7 +19,7 @@ from PIL import Image, ImageOps
 from _paths import DATA, needs_data
 from hamflow.errors import FileError, InputError
 from hamflow.io import read_image, write_image
-from hamflow.io.images import as_colors
+from hamflow.io.images import announced_size, as_colors
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 ADAM7 = [
@@ -338,6 +338,19 @@ def test_exif_orientation(tmp_path: Path, kind: str, orientation: int) -> None:
     assert image[ends][0] > 240
     other = (-ends[0] - 1, ends[1]) if turned else (ends[0], -ends[1] - 1)
     assert abs(int(image[other][0]) - 128) < 20
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".webp"])
+def test_the_announced_size(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"image{suffix}"
+    write_image(path, np.zeros((5, 9, 3), np.uint8))
+    assert announced_size(path) == (9, 5)
+    if suffix == ".png":
+        path.write_bytes(path.read_bytes()[:50])  # the pixels are not looked at
+        assert announced_size(path) == (9, 5)
+    path.write_text("no image")
+    with pytest.raises(FileError, match="is not an image that Hamflow reads"):
+        announced_size(path)
 
 
 def test_broken_exif_is_ignored(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ COMMANDS = (
             "compute the flow of many pairs, on all cores or on Ray",
             "hamflow.cli.batch:batch",
         ),
+        ("serve", "look at flow, and why it is so, in the browser", "hamflow.cli.serve:serve"),
         ("demo", "try it on a rendered scene with known flow", "hamflow.cli.demo:demo"),
     ),
     *grouped(

@@ -235,8 +235,12 @@ class Folder(Frames):
         except FileError:
             return ""  # reading the frame raises the error
 
+    def paths(self) -> list[str]:
+        """Return the paths of all frames."""
+        return [os.path.join(self.name, file) for file in self._files]
+
     def open_pass(self) -> Pass:
-        return FolderPass([os.path.join(self.name, file) for file in self._files])
+        return FolderPass(self.paths())
 
 
 class FolderPass(Pass):

@@ -71,42 +71,70 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
         If the file is missing, damaged, too large, or no image in one of these formats.
     """
     name = os.fspath(path)
-    with open_regular(path) as file:
-        try:
-            header = file.read(25)
-            file.seek(0)
-            if is_png16(header):
-                samples, exif_block = read_png16(name, file)
-                # Two channels are gray and alpha, four are color and alpha.
-                pixels: _Pixels = samples[:, :, : 1 if samples.shape[2] < 3 else 3]
-                orientation = _orientation(lambda: _parse_exif(exif_block))
-            else:
-                with _without_bomb_warning(), Image.open(file, formats=_READABLE) as picture:
-                    check_size(name, *picture.size)
-                    picture.load()
-                    if picture.format == "PNG" and _may_lack_rows(picture):
-                        check_pixels(name, file)
-                    pixels = _pixels(name, picture)
-                    orientation = _orientation(picture.getexif)
-        except (FileError, MemoryError):
-            raise
-        except Image.DecompressionBombError as error:
-            raise FileError(
-                f"{name}: its header announces more than the {MAX_PIXELS} pixels that Hamflow "
-                "reads; use a smaller image."
-            ) from error
-        except UnidentifiedImageError as error:
-            raise FileError(
-                f"{name}: is not an image that Hamflow reads; convert it to one of: "
-                f"{', '.join(_READABLE)}."
-            ) from error
-        # Pillow raises exceptions of many unrelated kinds for damaged files.
-        except Exception as error:
-            raise FileError(
-                f"{name}: cannot be decoded ({error}); the image is damaged, get it again."
-            ) from error
+    with open_regular(path) as file, _image_errors(name):
+        header = file.read(25)
+        file.seek(0)
+        if is_png16(header):
+            samples, exif_block = read_png16(name, file)
+            # Two channels are gray and alpha, four are color and alpha.
+            pixels: _Pixels = samples[:, :, : 1 if samples.shape[2] < 3 else 3]
+            orientation = _orientation(lambda: _parse_exif(exif_block))
+        else:
+            with _without_bomb_warning(), Image.open(file, formats=_READABLE) as picture:
+                check_size(name, *picture.size)
+                picture.load()
+                if picture.format == "PNG" and _may_lack_rows(picture):
+                    check_pixels(name, file)
+                pixels = _pixels(name, picture)
+                orientation = _orientation(picture.getexif)
     upright = _UPRIGHT.get(orientation, _UPRIGHT[1])(pixels)
     return np.ascontiguousarray(upright) if upright.shape[2] == 3 else np.repeat(upright, 3, axis=2)
+
+
+def announced_size(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Return the width and height that the header of an image announces; nothing is decoded.
+
+    They are those of the stored image, which its EXIF orientation may turn.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, too large, or no image that `read_image` reads.
+    """
+    name = os.fspath(path)
+    with (
+        open_regular(path) as file,
+        _image_errors(name),
+        _without_bomb_warning(),
+        Image.open(file, formats=_READABLE) as picture,
+    ):
+        width, height = picture.size
+        check_size(name, width, height)
+    return width, height
+
+
+@contextmanager
+def _image_errors(name: str) -> Iterator[None]:
+    """Turn whatever an image in the block leads to into a FileError of one sentence."""
+    try:
+        yield
+    except (FileError, MemoryError):
+        raise
+    except Image.DecompressionBombError as error:
+        raise FileError(
+            f"{name}: its header announces more than the {MAX_PIXELS} pixels that Hamflow "
+            "reads; use a smaller image."
+        ) from error
+    except UnidentifiedImageError as error:
+        raise FileError(
+            f"{name}: is not an image that Hamflow reads; convert it to one of: "
+            f"{', '.join(_READABLE)}."
+        ) from error
+    # Pillow raises exceptions of many unrelated kinds for damaged files.
+    except Exception as error:
+        raise FileError(
+            f"{name}: cannot be decoded ({error}); the image is damaged, get it again."
+        ) from error
 
 
 def as_colors(image: ImageLike, name: str = "image") -> Pixels:
