@@ -44,6 +44,8 @@ STAGES = [
 _FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 _LOOPBACK = ("127.", "::1")
 _PER_SECOND = 20
+# Of a union, the error of its first member would be told.
+_CLEARER = {"window": "Must be 'auto' or an even number from 2 to 4096"}
 _BLOCK = 1 << 20
 _WIDEST = 1 << 15
 
@@ -104,8 +106,9 @@ def _add_errors(api: FastAPI) -> None:
     @api.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+        place = next((str(part) for part in first["loc"][1:]), "request")
         text = str(first["msg"]).removeprefix("Value error, ")
+        text = _CLEARER.get(place, text).rstrip(".")
         return JSONResponse({"detail": f"{place}: {text}."}, 422)
 
 

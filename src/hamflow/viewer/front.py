@@ -36,6 +36,7 @@ _TYPES = {
     ".png": "image/png",
 }
 _SMALL_BODY = 1 << 16
+_LONGEST_HEADERS = 1 << 14
 _UPLOADS = "/api/sources"
 
 
@@ -86,6 +87,8 @@ class Front:
                 return
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _LONGEST_HEADERS:
+            raise Refusal(431, "The headers of the request are too long.")
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1")
             for name, value in scope["headers"]
@@ -178,10 +181,10 @@ def _with_cookies(send: Send, cookies: dict[str, Any]) -> Send:
 
 def _bounded(receive: Receive, headers: dict[str, str], limit: int) -> Receive:
     """Refuse a body of more than `limit` bytes, as announced or as it comes."""
-    refusal = Refusal(413, f"The request has more than the {limit} bytes that are taken.")
+    sentence = f"The request has more than the {limit} bytes that are taken."
     announced = headers.get("content-length", "0")
     if not announced.isdecimal() or int(announced) > limit:
-        raise refusal
+        raise Refusal(413, sentence)
     left = limit
 
     async def receiving() -> Event:
@@ -190,7 +193,10 @@ def _bounded(receive: Receive, headers: dict[str, str], limit: int) -> Receive:
         if event["type"] == "http.request":
             left -= len(event.get("body", b""))
             if left < 0:
-                raise refusal
+                # Of another exception, FastAPI would say that the body cannot be parsed.
+                from starlette.exceptions import HTTPException  # noqa: PLC0415
+
+                raise HTTPException(413, sentence)
         return event
 
     return receiving

@@ -66,23 +66,27 @@ def serve(
         found: int = listener.getsockname()[1]
         guard = Guard(host, found, names)
         address = _address(host, found, guard.token)
-        config = uvicorn.Config(
-            Front(guard, registry),
-            http="h11",
-            loop="asyncio",
-            ws="none",
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-            h11_max_incomplete_event_size=_LONGEST_HEADERS,
-        )
         told(f"Hamflow is at {address} (Ctrl-C ends it).")
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         # The user's interruption is the normal end.
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+            uvicorn.Server(settings(Front(guard, registry))).run(sockets=[listener])
+
+
+def settings(front: Front) -> Any:
+    """Return how uvicorn has to serve the page."""
+    return _uvicorn().Config(
+        front,
+        http="h11",
+        loop="asyncio",
+        ws="none",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=_LONGEST_HEADERS,
+    )
 
 
 def _uvicorn() -> Any:
