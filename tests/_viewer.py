@@ -6,7 +6,8 @@ import io
 import json
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,15 @@ def run(browser: Browser, source: str, **wanted: Any) -> dict[str, Any]:
     answer = browser.post("/api/jobs", json={"source": source, **wanted})
     assert answer.status_code == 201, answer.text
     return follow(browser, answer.json()["id"])[-1]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something that another thread or process does."""
+    for _ in range(1000):
+        if holds():
+            return
+        time.sleep(0.02)
+    raise AssertionError
 
 
 def follow(browser: Browser, job: str) -> list[dict[str, Any]]:

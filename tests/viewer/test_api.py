@@ -282,6 +282,22 @@ def test_the_download_of_a_picture(
     assert browser.get(f"/api/results/{result}/download/exe").status_code == 422
 
 
+def test_the_download_of_a_page(
+    browser: Browser, source: dict[str, Any], done: dict[str, Any], result: str
+) -> None:
+    address = f"/api/results/{result}/download/html"
+    answer = browser.get(address, params={"view": '{"mode": "blink"}'})
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert 'filename="flow_0000.html"' in answer.headers["content-disposition"]
+    assert answer.text.lower().startswith("<!doctype html>")
+    assert "blink" in answer.text
+    other = run(browser, source["id"], preset="fast")["results"]["0"]
+    both = browser.get(address, params={"also": [other]})
+    assert len(both.content) > len(answer.content)
+    for wrong, status in (({"view": "blink"}, 422), ({"also": [done["results"]["1"]]}, 409)):
+        assert browser.get(address, params=wrong).status_code == status
+
+
 def test_a_flow_that_a_format_cannot_hold(page: Page, browser: Browser, tmp_path: Path) -> None:
     window = hamflow.Window.of(2)
     flow = np.full((8, 9, 2), 600, np.float32)

@@ -35,6 +35,7 @@ from hamflow.viewer.schemas import (
     TrackInfo,
 )
 from hamflow.viewer.source import Source, as_png
+from hamflow.viewer.standalone import Shown, page_html
 from hamflow.viewer.tracking import track
 
 STAGES = [
@@ -48,9 +49,10 @@ _PER_SECOND = 20
 _CLEARER = {"window": "Must be 'auto' or an even number from 2 to 4096"}
 _BLOCK = 1 << 20
 _WIDEST = 1 << 15
+_LONGEST_VIEW = 4000
 
 LayerName = Literal["flow", "backward", "occlusion", "confidence", "error", "truth"]
-Format = Literal["flo", "png", "kitti.png", "npz"]
+Format = Literal["flo", "png", "kitti.png", "npz", "html"]
 Coordinate = Annotated[int, Query(ge=0, lt=_WIDEST * 4)]
 
 
@@ -331,25 +333,60 @@ def _add_results(api: FastAPI, registry: Registry) -> None:
         response_class=Response,
         responses={
             **_refused(404, 409, 415),
-            200: {"content": {"application/octet-stream": {}, "image/png": {}}},
+            200: {"content": {"application/octet-stream": {}, "image/png": {}, "text/html": {}}},
         },
     )
-    def download(session: Mine, result: str, format: Format) -> Response:
-        """Return the flow as a file."""
+    def download(
+        session: Mine,
+        result: str,
+        format: Format,
+        view: Annotated[
+            str | None, Query(max_length=_LONGEST_VIEW, description="Of the page, as JSON.")
+        ] = None,
+        also: Annotated[
+            list[str] | None, Query(max_length=3, description="More results for the page.")
+        ] = None,
+    ) -> Response:
+        """Return the flow as a file, or as a page that needs no server."""
         found = registry.result(session, result)
-        path = registry.workspace.file(f".{format}")
-        try:
-            found.write(path, format)
-            content = path.read_bytes()
-        finally:
-            with suppress(OSError):
-                path.unlink()
+        if format == "html":
+            others = [registry.result(session, name) for name in also or []]
+            content = _page_of([found, *others], _parsed_view(view))
+        else:
+            path = registry.workspace.file(f".{format}")
+            try:
+                found.write(path, format)
+                content = path.read_bytes()
+            finally:
+                with suppress(OSError):
+                    path.unlink()
         name = f"flow_{found.index:04d}.{format}"
         return Response(
             content,
             media_type=FORMATS[format],
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
+
+
+def _parsed_view(text: str | None) -> dict[str, Any] | None:
+    try:
+        view = None if text is None else json.loads(text)
+    except ValueError:
+        view = ()
+    if view is not None and not isinstance(view, dict):
+        raise Refusal(422, "view: Must be an object in JSON.")
+    return view
+
+
+def _page_of(results: list[KeptResult], view: dict[str, Any] | None) -> bytes:
+    """Return results of one pair as a page."""
+    first = results[0]
+    source, index = first.source, first.index
+    if any(other.source is not source or other.index != index for other in results):
+        raise Refusal(409, "Only results of the same pair can be on one page.")
+    frames = [source.frame(k) for k in (index, index + 1) if k < len(source.frames)]
+    shown = Shown(source.name, frames, [result.shown() for result in results])
+    return page_html([shown], title=f"{source.name} – Hamflow", view=view).encode()
 
 
 def _stored(file: UploadFile, path: Path) -> Path:

@@ -15,6 +15,7 @@ from hamflow.flow import endpoint_error
 from hamflow.io import write_image
 from hamflow.pipeline.explain import Explanation
 from hamflow.result import FlowResult
+from hamflow.viewer.contents import ShownResult
 from hamflow.viewer.kept_result import explaining_folder, read_explanation, read_result
 from hamflow.viewer.opening import new_id
 from hamflow.viewer.refusals import Refusal
@@ -27,6 +28,7 @@ FORMATS = {
     "png": "image/png",
     "kitti.png": "image/png",
     "npz": "application/octet-stream",
+    "html": "text/html; charset=utf-8",
 }
 
 
@@ -203,12 +205,17 @@ class KeptResult:
         return self.load().warp(np.asarray(self.source.frame(self.index + 1)))
 
     def write(self, path: Path, form: str) -> None:
-        """Write it in one of `FORMATS`."""
+        """Write it in one of `FORMATS`, but as a page."""
         result = self.load()
         if form == "png":
             write_image(path, result.to_color(key=True))
         else:
             result.save(path)
+
+    def shown(self) -> ShownResult:
+        """Return it as a part of a page in one file, with two frames of its own."""
+        label = self.preset or "saved"
+        return ShownResult(label, self.load(), 0, self._truth(), self.explanation())
 
     def _truth(self) -> NDArray[np.float32] | None:
         truth = self.source.truth(self.index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import tempfile
 import threading
@@ -62,6 +63,8 @@ def serve(
         Told the address of the page.
     """
     uvicorn = _uvicorn()
+    if port is not None and not 0 <= port <= 65535:
+        raise InputError(f"--port must be from 0 to 65535, not {port}.")
     with _listening(host, port) as listener, _registry(paths, truth, preset, limits) as registry:
         found: int = listener.getsockname()[1]
         guard = Guard(host, found, names)
@@ -110,9 +113,10 @@ def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
         try:
             listener.bind((host, PORT if port is None else port))
         except OSError as error:
-            if port is not None or isinstance(error, socket.gaierror):
+            if port is not None or error.errno != errno.EADDRINUSE:
                 raise InputError(_why_not(host, port, error)) from error
             listener.bind((host, 0))
+        listener.listen()  # from now on, who comes too early waits
         yield listener
     finally:
         listener.close()
@@ -123,9 +127,9 @@ def _why_not(host: str, port: int | None, error: OSError) -> str:
         return f"There is no address {host!r}; give one of this machine's with --host."
     if isinstance(error, PermissionError):
         return f"--port {port} is reserved by the system; choose one above 1023."
-    if error.errno is not None and "in use" in str(error):
+    if error.errno == errno.EADDRINUSE:
         return f"--port {port} is taken; choose another, or 0 for any that is free."
-    return f"--host {host} --port {port} cannot be listened at ({error.strerror}); choose others."
+    return f"{host} cannot be listened at ({error.strerror}); give another address with --host."
 
 
 @contextmanager
