@@ -58,12 +58,16 @@ Coordinate = Annotated[int, Query(ge=0, lt=_WIDEST * 4)]
 
 def _refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     texts = {
+        401: "The token is missing.",
+        403: "From a page of another site.",
         404: "It does not exist, or belongs to another browser.",
         409: "It does not fit what is there.",
         413: "Too large.",
         415: "Not a file that Hamflow reads.",
+        421: "By a name that is not this server's.",
         422: "A wrong value.",
         429: "Too much at a time.",
+        431: "Too long headers.",
     }
     return {status: {"model": Message, "description": texts[status]} for status in statuses}
 
@@ -87,7 +91,7 @@ def create_api(registry: Registry) -> FastAPI:
         ),
         docs_url=None,
         redoc_url=None,
-        responses=_refused(422),
+        responses=_refused(401, 403, 421, 422, 431),
     )
     _add_errors(api)
     _add_sources(api, registry)
@@ -104,6 +108,10 @@ def _add_errors(api: FastAPI) -> None:
     @api.exception_handler(HamflowError)
     async def wrong(_request: Request, error: HamflowError) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 422)
+
+    @api.exception_handler(400)
+    async def unreadable(_request: Request, _error: Exception) -> JSONResponse:
+        return JSONResponse({"detail": "The body of the request cannot be parsed."}, 422)
 
     @api.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
@@ -142,7 +150,10 @@ def _add_sources(api: FastAPI, registry: Registry) -> None:
         session: Mine,
         files: Annotated[
             list[UploadFile],
-            File(description="Images in their order, one video, or one saved result (.npz)."),
+            File(
+                min_length=1,
+                description="Images in their order, one video, or one saved result (.npz).",
+            ),
         ],
         truth: Annotated[
             UploadFile | None, File(description="The true flow of the first pair.")
@@ -203,7 +214,7 @@ def _add_jobs(api: FastAPI, registry: Registry) -> None:
         return [info(job) for job in registry.jobs(session)]
 
     @api.post(
-        "/api/jobs", status_code=201, response_model=JobInfo, responses=_refused(404, 409, 429)
+        "/api/jobs", status_code=201, response_model=JobInfo, responses=_refused(404, 409, 413, 429)
     )
     def start(session: Mine, wanted: JobRequest) -> Any:
         """Estimate the flow of a pair, or of a stretch of frames."""
