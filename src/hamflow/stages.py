@@ -89,8 +89,8 @@ class Matcher(Protocol):
     ) -> Match:
         """Match within a window; `image` is the first one, `initial_labels` are a candidate.
 
-        `prior` is what a coarser scale found. `callback` is told of each iteration, by what goes
-        to the history.
+        `prior` is what a coarser scale found. `callback` is told how far the matcher is: by a
+        `hamflow.crf.CrfStep` as in the history, and by a `hamflow.crf.CrfPass` in between.
         """
 
     def warm_started(self) -> Matcher:

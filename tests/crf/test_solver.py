@@ -21,7 +21,7 @@ from _problems import (
     with_threads,
 )
 from hamflow import Window, crf, pair_bits
-from hamflow.crf import CrfConfig
+from hamflow.crf import CrfConfig, CrfPass, CrfStep
 
 # --- weights of 0 ---------------------------------------------------------------------------------
 
@@ -223,3 +223,27 @@ def test_signs_as_floats_are_bits(seed: int) -> None:
     # Every message of floats is rounded down by a few units more, to be sure.
     assert expected.bound - 0.02 * problem.image[..., 0].size <= result.bound <= expected.bound
     assert result.energy == pytest.approx(expected.energy, rel=1e-3)
+
+
+def test_passes_are_told() -> None:
+    """The bound grows from pass to pass, up to that of the iteration."""
+    image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
+    bits = [pair_bits(np.roll(image, shift, axis=1)) for shift in (0, 2)]
+    config = CrfConfig(outer=3, inner=4, gap_tolerance=0)
+    told: list[CrfPass | CrfStep] = []
+    crf.solve(
+        bits0=bits[0],
+        bits1=bits[1],
+        image=image,
+        window=8,
+        config=config,
+        callback=told.append,
+        pass_callback=told.append,
+    )
+    bounds = [step.bound for step in told]
+    assert bounds == sorted(bounds)
+    assert bounds[0] < bounds[-1]
+    for iteration in range(1, 4):
+        of_it = [step for step in told if step.iteration == iteration]
+        assert [type(step) for step in of_it] == [CrfPass] * 14 + [CrfStep]  # 7 for each plane
+        assert of_it[-1].bound == of_it[-2].bound

@@ -17,6 +17,7 @@ from _problems import BitsProblem, all_distances, bits_problems, brute_wta, near
 from _route import SMALL, shifted
 from hamflow import Estimator, Explanation, FlowResult, InputError, Recording
 from hamflow.crf.joint_model import JointModel
+from hamflow.crf.solver import CrfPass, CrfStep
 from hamflow.matching.local_model import LocalModel
 from hamflow.pipeline.recording import SearchIteration
 
@@ -161,8 +162,11 @@ def test_each_pair_of_a_video_is_explained() -> None:
         assert u.crf is not None
         assert u.labels[u.crf] == -3
         # Of the last search: its last iterations are the result's history.
-        steps = [i.step for i in iterations if i.direction == 0][-len(item.result.history) :]
-        assert tuple(steps) == item.result.history
+        forward = [i.step for i in iterations if i.direction == 0]
+        steps = [step for step in forward if isinstance(step, CrfStep)]
+        assert tuple(steps[-len(item.result.history) :]) == item.result.history
+        passes = [step for step in forward if isinstance(step, CrfPass)]
+        assert passes[-1].bound == steps[-1].bound
         assert iterations[-1].direction == 1
         assert iterations[-1].shape == (60, 70)
 

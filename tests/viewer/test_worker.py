@@ -73,7 +73,7 @@ def test_what_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:
     def failing(*_: Any) -> None:
-        raise error
+        raise type(error)(*error.args)  # a new one, which does not keep what was in memory
 
     monkeypatch.setattr(worker, "write_result", failing)
     event, sentence = answered(tmp_path)[-1]

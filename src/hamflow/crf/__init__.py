@@ -3,10 +3,11 @@
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.model import edge_weights, rho
 from hamflow.crf.plot import plot_convergence
-from hamflow.crf.solver import CrfResult, CrfStep, solve
+from hamflow.crf.solver import CrfPass, CrfResult, CrfStep, solve
 
 __all__ = [
     "CrfConfig",
+    "CrfPass",
     "CrfResult",
     "CrfStep",
     "edge_weights",

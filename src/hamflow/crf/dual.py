@@ -6,6 +6,7 @@ to be assignments, ``λ := min [...]``; with ``+=`` the bound falls from the sec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from hamflow._types import Labels, Volume
@@ -16,6 +17,7 @@ from hamflow.crf.data import DataTerm
 from hamflow.crf.model import Weights
 
 Axis = Literal["horizontal", "vertical"]
+BoundProgress = Callable[[float], object]
 
 
 class PlaneDual:
@@ -50,12 +52,14 @@ class PlaneDual:
         }
         self._passes = 0
 
-    def solve(self, start: Axis, inner: int) -> float:
+    def solve(self, start: Axis, inner: int, told: BoundProgress | None = None) -> float:
         """Run 2 · `inner` - 1 passes (eq. 7a), then ``lam -= slack`` (eq. 7b); return the bound."""
         axis = start
         bound = 0.0
         for step in range(2 * inner - 1):
             bound = self.run_pass(axis, final=step == 2 * inner - 2)
+            if told is not None:
+                told(bound)
             axis = other(axis)
         return bound
 
@@ -112,8 +116,11 @@ class Dual:
         if initial_lam is not None and min(window.du, window.dv) > 1:
             backend.copy_from(self.planes["v"].lam, initial_lam)
 
-    def iterate(self) -> float:
-        """Run one outer iteration of Algorithm 1; return the bound Ψ (eq. 6a)."""
+    def iterate(self, told: BoundProgress | None = None) -> float:
+        """Run one outer iteration of Algorithm 1; return the bound Ψ (eq. 6a).
+
+        `told` gets to know the bound after each pass along all rows or columns.
+        """
         window = self._data.window
         inner, start = self._config.inner, self._start
         self._start = other(start)
@@ -121,8 +128,8 @@ class Dual:
         # The plane of a single label has nothing to solve and nothing to say.
         if window.du > 1 or window.dv == 1:
             self._data.message("u", self.planes["v"].lam, self.planes["u"].lam)
-            bound = self.planes["u"].solve(start, inner)
+            bound = self.planes["u"].solve(start, inner, told)
         if window.dv > 1:
             self._data.message("v", self.planes["u"].lam, self.planes["v"].lam)
-            bound = self.planes["v"].solve(other(start), inner)
+            bound = self.planes["v"].solve(other(start), inner, told)
         return bound

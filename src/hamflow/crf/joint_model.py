@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hamflow._types import Bits, Image, Labels
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.solver import Callback, CrfResult, solve
+from hamflow.crf.solver import CrfPass, CrfResult, CrfStep, solve
 from hamflow.matching._arrays import words_of
 from hamflow.prior import Prior
 from hamflow.window import Window
@@ -27,7 +28,7 @@ class JointModel(CrfConfig):
         initial_labels: tuple[Labels, Labels] | None = None,
         prior: Prior | None = None,
         *,
-        callback: Callback | None = None,
+        callback: Callable[[CrfStep | CrfPass], object] | None = None,
     ) -> CrfResult:
         """Match two images by their descriptors; see `hamflow.crf.solve`.
 
@@ -44,6 +45,7 @@ class JointModel(CrfConfig):
             initial_labels=initial_labels,
             unary=None if prior is None else prior.unary(window),
             callback=callback,
+            pass_callback=callback,
         )
 
     def warm_started(self) -> JointModel:

@@ -16,7 +16,7 @@ from hamflow.crf.arithmetic import Arithmetic
 from hamflow.crf.backend import Backend, Plane, load_backend
 from hamflow.crf.config import CrfConfig
 from hamflow.crf.data import BitsData, DataTerm, Edges, PhiData, WithUnary
-from hamflow.crf.dual import Dual
+from hamflow.crf.dual import BoundProgress, Dual
 from hamflow.crf.model import edge_weights, rho
 from hamflow.crf.rounding import Primal
 from hamflow.errors import InputError
@@ -54,7 +54,27 @@ class CrfStep:
         return excess / abs(self.bound)
 
 
+@dataclass(frozen=True)
+class CrfPass:
+    """What is known after a pass along all rows or columns, within an outer iteration.
+
+    Attributes
+    ----------
+    iteration : int
+        The outer iteration, from 1 on.
+    bound : float
+        No labeling has a smaller energy.
+    seconds : float
+        Since the solver was called.
+    """
+
+    iteration: int
+    bound: float
+    seconds: float
+
+
 Callback = Callable[[CrfStep], object]
+PassCallback = Callable[[CrfPass], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +148,7 @@ def solve(
     initial_lam: CrfResult | Volume | None = None,
     unary: tuple[Volume, Volume] | None = None,
     callback: Callback | None = None,
+    pass_callback: PassCallback | None = None,
 ) -> CrfResult:
     """Minimize the joint energy of u and v, with a lower bound on it.
 
@@ -158,6 +179,8 @@ def solve(
         energy.
     callback : callable, optional
         Called with a `CrfStep` after every outer iteration.
+    pass_callback : callable, optional
+        Called with a `CrfPass` after every pass along all rows or columns.
 
     Returns
     -------
@@ -198,8 +221,9 @@ def solve(
     bound = -np.inf
     window = data.window
     for iteration in range(1, config.outer + 1):
+        told = _told_of_passes(pass_callback, iteration, bound, start)
         # With bits it never falls; a float message is rounded in a way that may cost a unit.
-        bound = max(bound, dual.iterate())
+        bound = max(bound, dual.iterate(told))
         u = dual.planes["u"].labels(window.u0)
         v = dual.planes["v"].labels(window.v0)
         energy = primal.offer(u, v)
@@ -228,6 +252,22 @@ def solve(
         scale=arithmetic.scale,
         window=window,
     )
+
+
+def _told_of_passes(
+    callback: PassCallback | None, iteration: int, bound: float, start: float
+) -> BoundProgress | None:
+    """Return what the dual tells of the passes of an iteration; `bound` is that of those before."""
+    if callback is None:
+        return None
+    best = bound
+
+    def told(found: float) -> None:
+        nonlocal best
+        best = max(best, found)
+        callback(CrfPass(iteration, best, time.perf_counter() - start))
+
+    return told
 
 
 def _data_term(

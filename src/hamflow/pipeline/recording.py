@@ -10,7 +10,7 @@ import numpy as np
 
 from hamflow._types import Bits, Flow, Image, Labels
 from hamflow.crf.joint_model import JointModel
-from hamflow.crf.solver import CrfResult, CrfStep
+from hamflow.crf.solver import CrfPass, CrfResult, CrfStep
 from hamflow.errors import InputError
 from hamflow.matching._arrays import words_of
 from hamflow.matching.projection import CHANCE_LEVEL
@@ -22,19 +22,19 @@ from hamflow.window import Window
 
 @dataclass(frozen=True)
 class SearchIteration:
-    """What is known after an iteration of the joint model, while the search goes on.
+    """How far the joint model is, while the search goes on.
 
     Attributes
     ----------
-    step : CrfStep
-        Number of the iteration, bound and energy.
+    step : CrfStep or CrfPass
+        What is known after an iteration, or after a pass within it.
     shape : (int, int)
         Height and width of the image at the scale that is searched.
     direction : int
         0 from the first image to the second, 1 back.
     """
 
-    step: CrfStep
+    step: CrfStep | CrfPass
     shape: tuple[int, int]
     direction: int
 
@@ -50,7 +50,7 @@ class Recording:
     Parameters
     ----------
     iterations : callable, optional
-        Told of each iteration of the joint model while it runs, by a `SearchIteration`.
+        Told how far the joint model is while it runs, by a `SearchIteration`.
     """
 
     def __init__(self, iterations: IterationProgress | None = None) -> None:
@@ -77,8 +77,8 @@ class Recording:
 
     def listener(
         self, shape: tuple[int, int], direction: int
-    ) -> Callable[[CrfStep], object] | None:
-        """Return what the matcher has to call after each iteration, if anybody listens."""
+    ) -> Callable[[CrfStep | CrfPass], object] | None:
+        """Return what the matcher has to call while it works, if anybody listens."""
         told = self._iterations
         if told is None:
             return None

@@ -49,6 +49,8 @@ class Job:
         What is being done, and how much is.
     history : list of dict
         The iterations of the joint model.
+    passes : list of dict
+        Its passes within the iterations, of the present pair alone.
     error : str, or None
         Why it failed.
     results : dict of int to str
@@ -70,6 +72,7 @@ class Job:
     stage: str | None = None
     share: float = 0.0
     history: list[dict[str, Any]] = field(default_factory=list)
+    passes: list[dict[str, Any]] = field(default_factory=list)
     error: str | None = None
     results: dict[int, str] = field(default_factory=dict)
     cuts: list[int] = field(default_factory=list)
@@ -210,6 +213,10 @@ class JobQueue:
                 job.stage, job.share = content
             elif event == "iteration":
                 job.history = [*job.history[1 - _LONGEST_HISTORY :], content]
+            elif event == "pass":
+                # Those of the present pair; there are many.
+                before = [old for old in job.passes if old["index"] == content["index"]]
+                job.passes = [*before, content]
             elif event == "failed":
                 self._end(job, "failed", with_names(content, job.source.file_names()))
             else:

@@ -283,6 +283,7 @@ def describe_job(job: Job, position: int) -> dict[str, Any]:
         "stage": job.stage,
         "share": job.share,
         "history": job.history,
+        "passes": job.passes,
         "error": job.error,
         "results": {str(index): name for index, name in sorted(job.results.items())},
         "cuts": list(job.cuts),

@@ -101,6 +101,16 @@ class Iteration(BaseModel):
     direction: Literal["forward", "backward"]
 
 
+class Pass(BaseModel):
+    """What the joint model knew after a pass along all rows or columns, within an iteration."""
+
+    index: int
+    iteration: int
+    bound: float
+    scale: int
+    direction: Literal["forward", "backward"]
+
+
 class JobInfo(BaseModel):
     """How far a job is."""
 
@@ -116,6 +126,7 @@ class JobInfo(BaseModel):
     stage: str | None
     share: float = Field(description="How much is done, from 0 to 1.")
     history: list[Iteration]
+    passes: list[Pass] = Field(description="How the bound grows; of the present pair alone.")
     error: str | None
     results: dict[str, str] = Field(description="Ids by the number of the pair's first frame.")
     cuts: list[int] = Field(description="Pairs whose frames have nothing to do with each other.")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hamflow._processes import follow_parent
+from hamflow.crf.solver import CrfStep
 from hamflow.errors import HamflowError
 from hamflow.estimator import Estimator
 from hamflow.pipeline.frame import Frame
@@ -56,8 +57,8 @@ class Request:
 Message = tuple[str, Any]
 """What a worker says: the name of an event, and what belongs to it.
 
-``"stage"``: (stage, share); ``"iteration"``: a dict; ``"result"``: (index, cut); ``"failed"``: a
-sentence; ``"done"``: None.
+``"stage"``: (stage, share); ``"iteration"`` and ``"pass"``: a dict; ``"result"``: (index, cut);
+``"failed"``: a sentence; ``"done"``: None.
 """
 
 
@@ -116,15 +117,17 @@ class _Worker:
                 self._say("stage", (stage, (done + share) / pairs))
 
         def on_iteration(found: SearchIteration) -> None:
-            iteration = {
+            known = {
                 "index": request.first + done,
                 "iteration": found.step.iteration,
                 "bound": found.step.bound,
-                "energy": found.step.energy,
                 "scale": max(1, round(full[1] / found.shape[1])),
                 "direction": "backward" if found.direction else "forward",
             }
-            self._say("iteration", iteration)
+            if isinstance(found.step, CrfStep):
+                self._say("iteration", known | {"energy": found.step.energy})
+            else:
+                self._say("pass", known)
 
         self._say("stage", ("reading", 0.0))
         recording = Recording(on_iteration)
