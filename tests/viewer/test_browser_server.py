@@ -78,7 +78,7 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """A visitor of its own: a new context has no cookies."""
-    with browser.new_context(viewport={"width": 1400, "height": 900}) as context:
+    with browser.new_context(viewport={"width": 1100, "height": 700}) as context:
         page = opened(context, address)
         yield page
         assert [said for said in troubles(page) if not REFUSED.fullmatch(said)] == []
