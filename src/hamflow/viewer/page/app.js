@@ -8,6 +8,15 @@ export const PANES = { one: 1, side: 2, grid: 4, swipe: 2, blink: 2 };
 
 const FIRST_LAYERS = ["flow", "frame1", "occlusion", "confidence"];
 
+/** As numpy's, which interpolates; 0 of nothing. */
+export function percentile(values, share) {
+  if (!values.length) return 0;
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = share * (sorted.length - 1);
+  const below = Math.floor(at);
+  return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
+}
+
 export class App extends EventTarget {
   sources = [];
   runs = []; // {key, source, label, results: Map from index to id, cuts: Set, job}
@@ -48,8 +57,14 @@ export class App extends EventTarget {
   /** Pixels in full color: as chosen, or one for all shown results, so that they compare. */
   get fullColor() {
     if (this.full !== null) return this.full;
-    const lengths = this.shownPanes.map((pane) => this.metaOf(pane)?.full_color ?? 0);
-    return Math.max(...lengths) || 1;
+    return Math.max(...this.shownPanes.map((pane) => this.#commonLength(pane.run))) || 1;
+  }
+
+  /** One scale for all frames, so that colors do not flicker: hamflow.visualize.common_length. */
+  #commonLength(run) {
+    if (!run) return 0;
+    const lengths = [...run.results.values()].map((id) => this.data.meta(id)?.full_color);
+    return percentile(lengths.filter((length) => length > 0), 0.95);
   }
 
   /** What a pane shows: its layer, or the nearest that is there. */
@@ -101,6 +116,10 @@ export class App extends EventTarget {
     const next = Math.min(last, Math.max(0, index));
     if (next === this.index) return;
     this.index = next;
+    // A pinned point is followed.
+    const point = this.pinned && this.track?.find((each) => each.index === next);
+    if (point) this.pixel = { x: Math.round(point.x), y: Math.round(point.y) };
+    else this.track = null;
     this.tell("panes");
     this.tell("pixel");
   }
@@ -110,7 +129,7 @@ export class App extends EventTarget {
       && pixel.x < this.image.width && pixel.y < this.image.height;
     this.pixel = inside ? pixel : null;
     this.pinned = Boolean(inside && pinned);
-    if (!this.pinned) this.track = null;
+    this.track = null;
     this.tell("pixel");
   }
 
@@ -118,20 +137,31 @@ export class App extends EventTarget {
   asView() {
     return {
       mode: this.mode,
+      active: this.active,
       layers: this.panes.map((pane) => pane.layer),
+      runs: this.panes.map((pane) => pane.run?.label ?? null),
       full: this.full,
       view: { x: this.view.x, y: this.view.y, scale: this.view.scale },
       pixel: this.pinned ? this.pixel : null,
     };
   }
 
+  /** Show what `asView` has written down. */
   useView(view) {
     if (!view) return;
-    if (view.mode in PANES) this.mode = view.mode;
-    (view.layers ?? []).forEach((layer, k) => {
-      if (this.panes[k] && layerOf(layer)) this.panes[k].layer = layer;
+    if (view.mode in PANES) this.setMode(view.mode);
+    const runs = this.runsOf(this.source);
+    this.panes.forEach((pane, k) => {
+      if (layerOf(view.layers?.[k])) pane.layer = view.layers[k];
+      pane.run = runs.find((run) => run.label === view.runs?.[k]) ?? pane.run;
     });
+    if (view.active in this.shownPanes) this.active = view.active;
     if (view.full > 0) this.full = view.full;
+    const { x, y, scale } = view.view ?? {};
+    if ([x, y, scale].every(Number.isFinite) && scale > 0) {
+      Object.assign(this.view, { x, y, scale });
+      this.tell("placed");
+    }
     this.tell("panes");
     if (view.pixel) this.setPixel(view.pixel, true);
   }

@@ -97,8 +97,8 @@ export class Curve {
     const { labels, cost, wta, crf } = this.curve;
     const { slack } = this;
     const chosen = crf === null || crf === undefined ? ""
-      : ` · CRF ${number(labels[crf], 0)} px${slack ? ` (slack +${number(slack[crf], 1)})` : ""}`;
-    return `WTA ${number(labels[wta], 0)} px (${number(cost[wta], 0)} bits)${chosen}`;
+      : ` · CRF ${number(labels[crf], 0)} px${slack ? ` (+${number(slack[crf], 1)})` : ""}`;
+    return `WTA ${number(labels[wta], 0)} px (${number(cost[wta], 0)})${chosen}`;
   }
 
   #rest() {
@@ -259,7 +259,7 @@ export function convergence(history) {
   drawing.setAttribute("aria-label", last ? `Bound ${last.bound.toFixed(0)}, energy ${last.energy.toFixed(0)}, gap ${(100 * gap).toFixed(2)} percent` : "No iteration yet");
   return element("figure", { className: "chart" },
     element("figcaption", {},
-      element("span", {}, element("i", { className: "key energy-key" }), "energy ", element("i", { className: "key bound-key" }), "bound, % above it"),
+      element("span", {}, element("i", { className: "key energy-key" }), "energy ", element("i", { className: "key bound-key" }), "bound (%)"),
       element("span", { className: "reading" }, last ? `gap ${number(100 * gap)} %` : "")),
     drawing);
 }

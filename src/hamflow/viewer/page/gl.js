@@ -8,7 +8,7 @@ export const MODES = {
 };
 
 const VERTEX = `#version 300 es
-in vec2 corner;                 // 0 or 1
+layout(location = 0) in vec2 corner;  // 0 or 1
 uniform vec4 tile;              // x, y, width, height in pixels of the image
 uniform vec4 view;              // center of the view in the image; clip units per pixel
 out vec2 place;
@@ -19,24 +19,23 @@ void main() {
 }`;
 
 const floats = (values) => values.map((value) => value.toFixed(6)).join(", ");
-const colors = (rows) => rows.map((row) => `vec3(${floats(row.map((c) => c / 255))})`).join(", ");
 
-const FRAGMENT = `#version 300 es
+// A program for each mode: some machines compute all branches of one that has them all.
+const fragment = (mode) => `#version 300 es
+#define MODE ${mode}
 precision highp float;
 precision highp int;
 precision highp sampler2D;
 uniform sampler2D first;
 uniform sampler2D second;
 uniform vec4 tile;
-uniform int mode;
 uniform float full;             // pixels in full color
 uniform int samples;            // per side, where the image is reduced
 uniform float reach;            // pixels of the image in one of the screen
 in vec2 place;
 out vec4 result;
-const vec3 wheel[${WHEEL.length}] = vec3[](${colors(WHEEL)});
+uniform sampler2D palette;      // the wheel, and below it the colors of errors
 const float limits[${ERROR_LIMITS.length}] = float[](${floats(ERROR_LIMITS)});
-const vec3 steps[${ERROR_COLORS.length}] = vec3[](${colors(ERROR_COLORS)});
 
 // By its bits, because compilers may take x != x as false.
 bool unknown(float x) { return (floatBitsToUint(x) & 0x7fffffffu) >= 0x7f800000u; }
@@ -50,7 +49,9 @@ vec3 flowColor(vec2 flow) {
   float position = clamp((angle / 3.14159265358979 + 1.0) / 2.0, 0.0, 1.0) * float(${WHEEL.length - 1});
   int before = int(floor(position));
   int after = (before + 1) % ${WHEEL.length};
-  vec3 hue = mix(wheel[before], wheel[after], position - float(before));
+  vec3 hue = mix(
+    texelFetch(palette, ivec2(before, 0), 0).rgb, texelFetch(palette, ivec2(after, 0), 0).rgb,
+    position - float(before));
   // Rounded down to 8 bits as by Python; the small term is for what floats lose.
   return floor(255.0 * (1.0 - radius * (1.0 - hue)) + 1e-3) / 255.0;
 }
@@ -59,7 +60,7 @@ vec3 errorColor(float error) {
   if (unknown(error)) return vec3(0.0);
   int step = 0;
   for (int i = 0; i < ${ERROR_LIMITS.length}; i++) step += error >= limits[i] ? 1 : 0;
-  return steps[step];
+  return texelFetch(palette, ivec2(step, 1), 0).rgb;
 }
 
 float gray(vec3 c) { return dot(c, vec3(0.299, 0.587, 0.114)); }
@@ -67,19 +68,22 @@ float gray(vec3 c) { return dot(c, vec3(0.299, 0.587, 0.114)); }
 vec3 colorAt(vec2 at) {
   ivec2 pixel = ivec2(clamp(floor(at - tile.xy), vec2(0.0), tile.zw - 1.0));
   vec4 a = texelFetch(first, pixel, 0);
-  if (mode == ${MODES.flow}) return flowColor(a.xy);
-  if (mode == ${MODES.gray}) return vec3(a.x);
-  if (mode == ${MODES.error}) return errorColor(a.x);
-  if (mode == ${MODES.faded}) return mix(a.rgb, vec3(1.0), 0.45);
-  if (mode == ${MODES.overlay}) {
-    vec3 below = texelFetch(second, pixel, 0).rgb;
-    return flowColor(a.xy) * (0.4 + 0.6 * gray(below));
-  }
-  if (mode == ${MODES.mask}) {
-    float light = gray(texelFetch(second, pixel, 0).rgb);
-    return a.x > 0.0 ? mix(vec3(1.0, 0.45, 0.1), vec3(light), 0.35) : vec3(0.15 + 0.5 * light);
-  }
+#if MODE == ${MODES.flow}
+  return flowColor(a.xy);
+#elif MODE == ${MODES.gray}
+  return vec3(a.x);
+#elif MODE == ${MODES.error}
+  return errorColor(a.x);
+#elif MODE == ${MODES.faded}
+  return mix(a.rgb, vec3(1.0), 0.45);
+#elif MODE == ${MODES.overlay}
+  return flowColor(a.xy) * (0.4 + 0.6 * gray(texelFetch(second, pixel, 0).rgb));
+#elif MODE == ${MODES.mask}
+  float light = gray(texelFetch(second, pixel, 0).rgb);
+  return a.x > 0.0 ? mix(vec3(1.0, 0.45, 0.1), vec3(light), 0.35) : vec3(0.15 + 0.5 * light);
+#else
   return a.rgb;
+#endif
 }
 
 void main() {
@@ -103,35 +107,44 @@ const FORMATS = {
 };
 
 export class Renderer {
+  #programs = new Map();
+
   /** `tileSide` limits the sides of textures; images that are larger are cut into tiles. */
   constructor(canvas, tileSide = Infinity) {
     this.canvas = canvas;
-    const gl = canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl2", { antialias: false });
     if (!gl) throw new Error("This browser has no WebGL 2, which the page draws with.");
     this.gl = gl;
     this.tileSide = Math.min(tileSide, gl.getParameter(gl.MAX_TEXTURE_SIZE));
-    this.program = this.#link();
-    this.uniforms = Object.fromEntries(
-      ["tile", "view", "first", "second", "mode", "full", "samples", "reach"].map((name) => [
-        name, gl.getUniformLocation(this.program, name),
-      ]),
-    );
     const corners = gl.createBuffer();
     gl.bindBuffer(gl.ARRAY_BUFFER, corners);
     gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([0, 0, 1, 0, 0, 1, 1, 1]), gl.STATIC_DRAW);
-    const corner = gl.getAttribLocation(this.program, "corner");
-    gl.enableVertexAttribArray(corner);
-    gl.vertexAttribPointer(corner, 2, gl.FLOAT, false, 0, 0);
-    gl.useProgram(this.program);
-    gl.uniform1i(this.uniforms.first, 0);
-    gl.uniform1i(this.uniforms.second, 1);
+    gl.enableVertexAttribArray(0);
+    gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
     gl.enable(gl.SCISSOR_TEST);
+    this.#uploadPalette();
   }
 
-  #link() {
+  /** Use the program of a mode; returns where its parameters are. */
+  #use(mode) {
+    const { gl } = this;
+    if (!this.#programs.has(mode)) {
+      const program = this.#link(mode);
+      const names = ["tile", "view", "first", "second", "palette", "full", "samples", "reach"];
+      const uniforms = Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)]));
+      gl.useProgram(program);
+      ["first", "second", "palette"].forEach((name, unit) => gl.uniform1i(uniforms[name], unit));
+      this.#programs.set(mode, { program, uniforms });
+    }
+    const { program, uniforms } = this.#programs.get(mode);
+    gl.useProgram(program);
+    return uniforms;
+  }
+
+  #link(mode) {
     const { gl } = this;
     const program = gl.createProgram();
-    for (const [type, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+    for (const [type, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, fragment(MODES[mode])]]) {
       const shader = gl.createShader(type);
       gl.shaderSource(shader, text);
       gl.compileShader(shader);
@@ -142,6 +155,21 @@ export class Renderer {
     }
     gl.linkProgram(program);
     return program;
+  }
+
+  /** Colors that the shader looks up: a texture is faster than an array in its program. */
+  #uploadPalette() {
+    const { gl } = this;
+    const width = WHEEL.length;
+    const pixels = new Uint8Array(8 * width);
+    WHEEL.forEach((color, k) => pixels.set(color, 4 * k));
+    ERROR_COLORS.forEach((color, k) => pixels.set(color, 4 * (width + k)));
+    gl.activeTexture(gl.TEXTURE2);
+    gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, width, 2, 0, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+    gl.activeTexture(gl.TEXTURE0);
   }
 
   /** Put a PixelArray, or a bitmap or ImageData, on the graphics card. */
@@ -212,14 +240,14 @@ export class Renderer {
    * @param {object} clip as box: the part of the pane to draw in
    */
   draw(what, box, view, clip = box) {
-    const { gl, uniforms } = this;
+    const { gl } = this;
+    const uniforms = this.#use(what.mode);
     const flip = (area) => this.canvas.height - area.y - area.height;
     gl.viewport(box.x, flip(box), box.width, box.height);
     gl.scissor(clip.x, flip(clip), clip.width, clip.height);
     gl.uniform4f(
       uniforms.view, view.x, view.y, (2 * view.scale) / box.width, (2 * view.scale) / box.height,
     );
-    gl.uniform1i(uniforms.mode, MODES[what.mode]);
     gl.uniform1f(uniforms.full, what.full ?? 1);
     gl.uniform1f(uniforms.reach, 1 / view.scale);
     gl.uniform1i(uniforms.samples, Math.min(4, Math.max(1, Math.ceil(1 / view.scale - 0.01))));

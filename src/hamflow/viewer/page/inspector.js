@@ -20,8 +20,8 @@ export class Inspector {
     this.curves = { u: new Curve("u"), v: new Curve("v") };
     this.heat = new HeatMap();
     const key = (kind, name, words) => element("span", {}, element("i", { className: `${kind} ${name}-key` }), words);
-    this.key = element("p", { className: "keys soft" },
-      key("key", "cost", "cost, bits"), key("key", "slack", "slack above the least"), key("key", "prior", "prior"),
+    this.key = element("p", { className: "keys soft", title: "Costs, slacks and the prior are in bits; the least slack is drawn at 0" },
+      key("key", "cost", "cost"), key("key", "slack", "slack"), key("key", "prior", "prior"),
       key("mark", "wta", "WTA"), key("mark", "crf", "CRF"), key("key", "flow", "flow"));
     this.why = element("div", { className: "why" }, this.key, this.curves.u.box, this.curves.v.box);
     this.whyNot = element("p", { className: "soft" });
@@ -115,8 +115,7 @@ export class Inspector {
   #numbers(answer) {
     const [u, v] = answer.flow;
     const rows = [
-      row("Flow", `${number(u)}, ${number(v)}`, "px"),
-      row("Length", number(Math.hypot(u, v)), "px", `${number((Math.atan2(v, u) * 180) / Math.PI, 0)}°`),
+      row("Flow", `${number(u)}, ${number(v)}`, "px", `${number(Math.hypot(u, v))} px, ${number((Math.atan2(v, u) * 180) / Math.PI, 0)}°`),
       row("Match", `${number(answer.match[0], 1)}, ${number(answer.match[1], 1)}`, "px"),
     ];
     if (Number.isFinite(answer.confidence) && answer.confidence !== null) {
@@ -124,10 +123,8 @@ export class Inspector {
       rows.push(row("Confidence", number(answer.confidence), "", Number.isFinite(expected) ? `about ${number(expected)} px off` : "not to be trusted"));
     }
     if (answer.occluded !== undefined && answer.occluded !== null) {
-      rows.push(row("In frame 2", answer.occluded ? "occluded" : "visible"));
-    }
-    if (answer.round_trip !== undefined && answer.round_trip !== null) {
-      rows.push(row("There and back", number(answer.round_trip), "px"));
+      const trip = answer.round_trip ?? NaN;
+      rows.push(row("In frame 2", answer.occluded ? "occluded" : "visible", "", Number.isFinite(trip) ? `there and back ${number(trip)} px` : ""));
     }
     if (answer.truth) {
       const error = Math.hypot(u - answer.truth[0], v - answer.truth[1]);
@@ -150,8 +147,9 @@ export class Inspector {
       if (!flow || !mine) continue;
       const [u, v] = flow.vector(app.pixel.x, app.pixel.y);
       const [a, b] = mine.vector(app.pixel.x, app.pixel.y);
-      lines.push(element("p", {}, element("b", {}, pane.run.label), ` ${number(u)}, ${number(v)} px `,
-        element("span", { className: "soft" }, `${number(Math.hypot(u - a, v - b))} px apart`)));
+      lines.push(element("p", {}, element("b", { title: pane.run.label }, pane.run.label),
+        element("span", {}, `${number(u)}, ${number(v)}`, element("small", {}, " px "),
+          element("span", { className: "soft" }, `${number(Math.hypot(u - a, v - b))} px apart`))));
     }
     this.others.replaceChildren(...lines);
   }

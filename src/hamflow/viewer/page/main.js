@@ -81,6 +81,7 @@ async function start() {
   get("zoom-out").addEventListener("click", () => stage.zoom(1 / 1.5));
   get("zoom-fit").addEventListener("click", () => stage.toggleFit());
   setUpSources(app, store, runs);
+  if (runs) setUpLoading(app, store);
   setUpReading(app);
   setUpTracks(app, store);
   Object.assign(globalThis.hamflow, { inspector, stage, renderer });
@@ -129,6 +130,29 @@ function setUpSources(app, store, runs) {
   });
 }
 
+/** A video is shown while it is being decoded; its later frames arrive by and by. */
+function setUpLoading(app, store) {
+  let timer = null;
+  const noted = new Set();
+  app.on("sources", () => {
+    for (const { id, note } of app.sources) {
+      if (note && !noted.has(id)) say(note);
+      if (note) noted.add(id);
+    }
+    if (timer || !app.sources.some((source) => source.loading)) return;
+    timer = setTimeout(async () => {
+      timer = null;
+      try {
+        app.sources = await store.sources();
+        app.source = app.sources.find((source) => source.id === app.source?.id) ?? app.source;
+        app.tell("sources");
+      } catch (error) {
+        say(error.message);
+      }
+    }, 500);
+  });
+}
+
 function title(source) {
   const size = `${source.width}×${source.height}`;
   return source.frames > 2 ? `${source.name} · ${size} · ${source.frames} frames` : `${source.name} · ${size}`;
@@ -154,17 +178,16 @@ function setUpReading(app) {
 function setUpTracks(app, store) {
   let asked = "";
   app.on("pixel runs", async () => {
-    if (!app.pinned || !app.result || !(app.source.frames > 2)) {
-      asked = "";
-      return;
-    }
-    const key = `${app.result} ${app.pixel.x} ${app.pixel.y} ${app.panes[app.active].run.results.size}`;
-    if (key === asked) return;
+    const possible = app.pinned && app.result && app.source.frames > 2;
+    const run = app.panes[app.active].run;
+    const key = possible ? `${app.result} ${app.pixel.x} ${app.pixel.y} ${run.results.size}` : "";
+    if (key === asked || (app.track && app.track.run === run && app.track.size === run.results.size)) return;
     asked = key;
+    if (!possible) return;
     try {
       const { points } = await store.track(app.result, app.pixel.x, app.pixel.y);
       if (asked !== key) return;
-      app.track = points;
+      app.track = Object.assign(points, { run, size: run.results.size });
       app.tell("view");
     } catch (error) {
       say(error.message);

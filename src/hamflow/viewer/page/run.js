@@ -104,6 +104,8 @@ export class Runs {
   #card(job) {
     let card = this.cards.get(job.id);
     if (!card) {
+      // What is over has been seen when the next one begins.
+      for (const old of [...this.jobs.children]) if (OVER.includes(old.dataset.state)) old.remove();
       const bar = element("progress", { max: 1, ariaLabel: "Progress of the estimate" });
       const words = element("span", { className: "state" });
       const cancel = element("button", {
@@ -112,19 +114,21 @@ export class Runs {
       const chart = element("div", {});
       const box = element("article", { className: "job" },
         element("header", {}, element("b", {}, runLabel(job)), words, cancel), bar, chart);
-      card = { box, bar, words, cancel, chart, steps: 0 };
+      card = { box, bar, words, cancel, chart, steps: "" };
       this.cards.set(job.id, card);
       this.jobs.prepend(box);
-      while (this.jobs.children.length > 4) this.jobs.lastChild.remove();
     }
     card.box.dataset.state = job.state;
     card.bar.value = job.share ?? 0;
     card.bar.hidden = card.cancel.hidden = OVER.includes(job.state);
     card.words.textContent = stateText(job);
-    const history = job.history ?? [];
-    if (history.length !== card.steps) {
-      card.steps = history.length;
-      card.chart.replaceChildren(convergence(history));
+    // What has converged is shown with the result; of a sequence, the pair that is being solved.
+    const newest = job.history?.at(-1)?.index;
+    const history = job.state === "running" ? (job.history ?? []).filter((step) => step.index === newest) : [];
+    const steps = `${newest} ${history.length}`;
+    if (steps !== card.steps) {
+      card.steps = steps;
+      card.chart.replaceChildren(...(history.length ? [convergence(history)] : []));
     }
     if (job.state === "failed" && !card.told) {
       card.told = true;

@@ -17,6 +17,10 @@ export class Stage {
     Object.assign(this, { app, renderer, ...elements });
     app.on("view panes pixel sources", () => this.redraw());
     app.on("fit", () => this.fit());
+    app.on("placed", () => {
+      this.#fitted = false;
+      this.redraw();
+    });
     new ResizeObserver(() => (this.#fitted ? this.fit() : this.redraw())).observe(this.stage);
     setInterval(() => {
       if (app.mode !== "blink" || this.blinkHeld) return;

@@ -10,7 +10,7 @@
 //   warped(id)                 the second frame, warped to the first, as a bitmap
 //   pixel(id, x, y, signal)    what explains a pixel: costs, slacks, choices
 //   track(id, x, y)            a point through the frames, {points}
-//   downloads(id)              [{label, url() -> Promise, name}]
+//   downloads(id, name, view, others)   files to save, [{label, name, url() -> Promise}]
 //
 // Only the server can compute (`computes`): upload, remove, run, watch, cancel.
 
@@ -97,7 +97,9 @@ export class ServerStore {
 
   track(id, x, y) { return this.#json(`results/${id}/track?x=${x}&y=${y}`); }
 
-  downloads(id, name, view) {
+  downloads(id, name, view, others) {
+    const query = new URLSearchParams({ view: JSON.stringify(view) });
+    for (const other of others.slice(0, 3)) query.append("also", other);
     const file = (format, label, ending, query = "") => ({
       label,
       name: `${name}${ending}`,
@@ -108,7 +110,7 @@ export class ServerStore {
       file("kitti.png", "Flow (KITTI .png)", "-kitti.png"),
       file("npz", "Whole result (.npz)", ".npz"),
       file("png", "Colors (.png)", ".png"),
-      file("html", "This view as a page (.html)", ".html", `?view=${encodeURIComponent(JSON.stringify(view))}`),
+      file("html", "This view as a page (.html)", ".html", `?${query}`),
     ];
   }
 

@@ -48,7 +48,9 @@ export class Summary {
     const { app } = this;
     const { result, source } = app;
     const base = source.name.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[-.]+/, "") || "flow";
-    const files = result ? this.store.downloads(result, base, app.asView()) : [];
+    const others = new Set(app.shownPanes.map((pane) => app.resultOf(pane)).filter(Boolean));
+    others.delete(result);
+    const files = result ? this.store.downloads(result, base, app.asView(), [...others]) : [];
     files.push({ label: "This view (.png)", name: `${base}-view.png`, url: () => this.#snapshot() });
     this.downloads.replaceChildren(...files.map((file) => element("button", {
       type: "button", onclick: () => this.#save(file),

@@ -35,7 +35,10 @@ export class Timeline {
       if (this.canvas.hasPointerCapture(event.pointerId)) move(event);
     });
     app.on("sources panes runs drawn", () => this.redraw());
-    app.on("sources", () => this.stop());
+    app.on("sources", () => {
+      if (this.shown !== app.source?.id) this.stop();
+      this.shown = app.source?.id;
+    });
     new ResizeObserver(() => this.redraw()).observe(box);
   }
 
