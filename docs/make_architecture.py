@@ -22,12 +22,13 @@ ROUTE = ("descriptors", "matching", "crf", "refinement")
 HANDED_ON = ("images", "bits", "costs", "labels, bound", "flow")
 # From the ground to the roof: a room may import those before it in this list.
 GROUND = ("base", "io", "flow", "datasets", *ROUTE, "result", "config", "pipeline", "estimator")
-ROOF = ("evaluation", "scale", "learning", "cli")
+ROOF = ("evaluation", "scale", "viewer", "learning", "cli")
 SAID = {
     "cli": "the commands",
     "evaluation": "metrics, reports",
     "learning": "training (torch)",
     "scale": "many pairs, Ray",
+    "viewer": "the local page",
     "estimator": "estimate(), Estimator: the route on one page; video()",
     "pipeline": "frame, scales and windows, search",
     "config": "presets, TOML",

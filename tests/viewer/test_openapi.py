@@ -19,7 +19,7 @@ from hamflow.viewer.limits import Limits
 from hamflow.viewer.registry import Registry
 
 FEW = hypothesis.settings(
-    max_examples=6,
+    max_examples=4,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

@@ -255,7 +255,7 @@ def test_names_lead_nowhere(page: Page, browser: Browser) -> None:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     name=st.sampled_from(["a.png", "a.jpg", "a.mp4", "a.npz", "a.tif", "a"]),
