@@ -67,6 +67,9 @@ class Page:
         )
         self._browsers: list[Browser] = []
         self._thread.start()
+        # The framework is imported in another thread and changes the filters of warnings there,
+        # which pytest must not do at the same time.
+        assert self.stranger().get("/api/info").status_code in (200, 401)
 
     def browser(self) -> Browser:
         """A browser of its own, which has seen the page."""

@@ -99,7 +99,7 @@ def answers(paths: Sequence[Path], preset: str, pixels: int) -> None:
             f"ms, {_range(found)} ms"
         )
         job = browser.post("/api/jobs", json=wanted | {"preset": "paper"}).json()["id"]
-        while browser.get(f"/api/jobs/{job}").json()["stage"] != "matching":
+        while browser.get(f"/api/jobs/{job}").json()["stage"] in (None, "reading", "descriptors"):
             time.sleep(0.01)
         start = time.perf_counter()
         browser.delete(f"/api/jobs/{job}")

@@ -107,11 +107,11 @@ def test_headers_of_all_answers(page: Page, path: str) -> None:
 
 def test_the_session_is_a_cookie_that_no_script_sees(page: Page) -> None:
     cookie = page.stranger().get("/").headers["set-cookie"]
-    assert cookie.startswith("hamflow_session=")
+    assert cookie.startswith(f"hamflow_session_{page.port}=")
     assert cookie.endswith("Path=/; HttpOnly; SameSite=Strict")
     browser = page.browser()
     assert "set-cookie" not in browser.get("/").headers  # it has one
-    wrong = page.stranger(cookies={"hamflow_session": "guessed"}).get("/api/jobs")
+    wrong = page.stranger(cookies={page.guard.session_cookie: "guessed"}).get("/api/jobs")
     assert "guessed" not in wrong.headers["set-cookie"]
 
 

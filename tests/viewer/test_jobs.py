@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def test_a_worker_that_dies(page: Page, browser: Browser, source: str) -> None:
 
 def test_a_frame_that_has_gone(page: Page, browser: Browser) -> None:
     source = upload(browser, *moving(2))["id"]
-    session = page.registry.session(browser.cookies["hamflow_session"])
+    session = page.registry.session(browser.cookies[page.guard.session_cookie])
     page.registry.source(session, source).frames[1].unlink()
     job = run(browser, source)
     assert job["state"] == "failed"
@@ -146,6 +147,19 @@ def test_browsers_do_not_mix(page: Page, browser: Browser, source: str) -> None:
     # The same source of the command line, but results of one's own.
     mine = {job["id"] for job in browser.get("/api/jobs").json()}
     assert run(other, upload(other, *moving(2))["id"])["id"] not in mine
+
+
+def test_browsers_at_the_same_time(page: Page) -> None:
+    """Each gets the flow of its own images."""
+
+    def story(u: int) -> float:
+        browser = page.browser()
+        result = run(browser, upload(browser, *moving(2, u, 0))["id"])["results"]["0"]
+        flow: list[float] = browser.get(f"/api/results/{result}/pixel?x=40&y=30").json()["flow"]
+        return flow[0]
+
+    with ThreadPoolExecutor(3) as pool:
+        assert [round(u) for u in pool.map(story, (2, 5, 8))] == [2, 5, 8]
 
 
 def test_old_browsers_are_forgotten(page: Page) -> None:

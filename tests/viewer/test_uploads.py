@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import hamflow
 from _videos import write_video
 from _viewer import Browser, Page, moving, png, run, served, upload
 from hamflow import FlowResult, Window
+from hamflow.crf import CrfStep
 from hamflow.viewer.limits import Limits
 from hamflow.viewer.opening import cleaned
 
@@ -130,6 +132,51 @@ def test_a_result_with_its_images(browser: Browser, tmp_path: Path) -> None:
     source = answer.json()
     assert (source["kind"], source["frames"]) == ("pair", 2)
     assert browser.get(f"/api/results/{source['result']}/warped").status_code == 200
+
+
+def unusual(path: Path, vector: float, sure: float, number: float) -> bytes:
+    """A saved result with such numbers."""
+    flow = np.full((60, 80, 2), vector, np.float32)
+    confidence = np.full((60, 80), sure, np.float32)
+    FlowResult(
+        *(flow, flow, np.ones((60, 80), np.bool_), confidence, number, number, number),
+        *(Window.of(2), 1),
+        history=(CrfStep(1, number, number, number),),
+        timings={"matching": number},
+    ).save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("vector", "sure"), [(np.nan, 1), (np.inf, 1), (-1e30, 1), (0, np.nan), (0, 1.5), (0, -np.inf)]
+)
+def test_results_that_nobody_has_estimated(
+    browser: Browser, tmp_path: Path, vector: float, sure: float
+) -> None:
+    status, sentence = send(browser, ("r.npz", unusual(tmp_path / "r.npz", vector, sure, 1)))
+    assert status == 415
+    assert sentence.startswith("r.npz: holds numbers that no result has")
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize("vector", [-1e6, 513])
+def test_unusual_results(browser: Browser, tmp_path: Path, vector: float, number: float) -> None:
+    """No answer fails, and none has numbers that JSON does not know."""
+    first, second = (png(frame) for frame in moving(2))
+    result = unusual(tmp_path / "r.npz", vector, 0, number)
+    files = [("1.png", first), ("2.png", second), ("r.npz", result)]
+    answer = browser.post("/api/sources", files=[("files", file) for file in files])
+    assert answer.status_code == 201
+    result = answer.json()["result"]
+    for rest in (
+        *("", "/layers/flow", "/layers/confidence", "/warped", "/pixel?x=3&y=4", "/track?x=3&y=4"),
+        *(f"/download/{form}" for form in ("flo", "png", "npz", "html")),
+    ):
+        answer = browser.get(f"/api/results/{result}{rest}")
+        assert answer.status_code == 200, rest
+        if answer.headers["content-type"] == "application/json":
+            assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", answer.text))
+    assert browser.get(f"/api/results/{result}/download/kitti.png").status_code == 422
 
 
 def bomb(width: int, height: int) -> bytes:

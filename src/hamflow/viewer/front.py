@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from hamflow.viewer.guard import HEADERS, TOKEN_COOKIE, Guard
+from hamflow.viewer.guard import HEADERS, Guard
 from hamflow.viewer.refusals import Refusal
 from hamflow.viewer.registry import Registry
 
@@ -25,7 +25,6 @@ Send = Callable[[Event], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PAGE = Path(__file__).parent / "page"
-SESSION_COOKIE = "hamflow_session"
 SESSION = "hamflow.session"
 """Where the session of the browser is in the scope of a request."""
 _TYPES = {
@@ -98,17 +97,18 @@ class Front:
         cookies = _cookies(headers.get("cookie", ""))
         asked = parse_qs(scope["query_string"].decode("latin-1")).get("token", [None])[0]
         new_token = path == "/" and asked is not None
-        self._guard.check_token(asked if new_token else cookies.get(TOKEN_COOKIE))
-        new_cookies = {TOKEN_COOKIE: asked} if new_token and self._guard.token else {}
+        guard = self._guard
+        guard.check_token(asked if new_token else cookies.get(guard.token_cookie))
+        new_cookies = {guard.token_cookie: asked} if new_token and guard.token else {}
 
         if path.startswith("/page/"):
             await self._send_file(method, path.removeprefix("/page/"), send)
             return
-        given = cookies.get(SESSION_COOKIE)
+        given = cookies.get(guard.session_cookie)
         session = self._registry.session(given)
         # Who follows a link from another site does not show the cookie that he has.
         if session.id != given and headers.get("sec-fetch-site") != "cross-site":
-            new_cookies[SESSION_COOKIE] = session.id
+            new_cookies[guard.session_cookie] = session.id
         if path == "/":
             await self._send_file(method, "index.html", _with_cookies(send, new_cookies))
             return

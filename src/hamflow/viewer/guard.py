@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from hamflow.viewer.refusals import Refusal
 
-TOKEN_COOKIE = "hamflow_token"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -66,6 +65,8 @@ class Guard:
 
     def __init__(self, host: str, port: int, names: Iterable[str] = ()) -> None:
         self._port = port
+        # Browsers send cookies to all ports: each server needs names of its own.
+        self.token_cookie, self.session_cookie = f"hamflow_token_{port}", f"hamflow_session_{port}"
         self.token = None if is_loopback(host) else secrets.token_urlsafe(24)
         self._names = {name.lower() for name in (*_LOOPBACK_NAMES, host, *names)}
         if self.token is not None:

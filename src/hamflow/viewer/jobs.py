@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hamflow._processes import interrupts_held_back
-from hamflow.viewer.opening import new_id
+from hamflow.viewer.ids import new_id
 from hamflow.viewer.refusals import Refusal
 from hamflow.viewer.source import Source, with_names
 from hamflow.viewer.worker import Request, work

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.crf.solver import CrfStep
+from hamflow.errors import FileError
 from hamflow.pipeline.explain import Explanation
 from hamflow.prior import Prior
 from hamflow.result import FlowResult
@@ -24,6 +25,7 @@ _ARRAYS = ("flow", "backward", "occlusion", "confidence")
 _NUMBERS = ("energy", "bound", "gap", "scale", "timings", "cut", "region")
 _EXPLAINING = ("bits0", "bits1", "u", "v", "slack_u", "slack_v")
 _EXPLAINING_NUMBERS = ("scale", "outside", "slack_unit")
+_LONGEST = 1e6  # pixels of a vector
 _WHY = "why"  # the folder of what explains the result
 
 
@@ -77,6 +79,25 @@ def read_explanation(folder: Path) -> Explanation | None:
         prior = Prior(flow, weight, *numbers.pop("prior"))
     numbers |= {name: _read_array(why, name) for name in _EXPLAINING}
     return Explanation(**numbers | {"prior": prior})
+
+
+def load_saved(path: Path) -> FlowResult:
+    """Load a result that was saved earlier; its vectors must be such as the estimator finds.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, or could not be shown.
+    """
+    result = FlowResult.load(path)
+    arrays = ((result.flow, _LONGEST), (result.backward, _LONGEST), (result.confidence, 1.0))
+    for array, most in arrays:
+        # NaN fails every comparison.
+        if array is not None and not (abs(array) <= most).all():
+            raise FileError(
+                f"{path}: holds numbers that no result has, such as NaN; estimate the flow again."
+            )
+    return result
 
 
 def explaining_folder(folder: Path) -> Path:

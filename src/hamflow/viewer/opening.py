@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,8 @@ from hamflow.io import READABLE_SUFFIXES, read_flow, split_flow_name
 from hamflow.io._frames import IMAGE_SUFFIXES, Folder, natural_key
 from hamflow.io.images import announced_size, read_image
 from hamflow.io.video import open_frames
-from hamflow.result import FlowResult
+from hamflow.viewer.ids import new_id
+from hamflow.viewer.kept_result import load_saved
 from hamflow.viewer.limits import Limits
 from hamflow.viewer.refusals import Refusal
 from hamflow.viewer.source import Source, check_pixels, refused_files, write_frame
@@ -41,11 +41,6 @@ class Opened:
     source: Source
     results: dict[int, Path] = field(default_factory=dict)
     decode: Callable[[], None] | None = None
-
-
-def new_id() -> str:
-    """Return an id that cannot be guessed."""
-    return secrets.token_urlsafe(12)
 
 
 def open_given(
@@ -323,7 +318,7 @@ def _check_truth(path: Path, source: Source) -> None:
 
 
 def _check_result(path: Path, opened: Opened) -> None:
-    height, width = FlowResult.load(path).flow.shape[:2]
+    height, width = load_saved(path).flow.shape[:2]
     if opened.source.kind == "result":
         opened.source.size = (width, height)
     elif opened.source.size != (width, height):

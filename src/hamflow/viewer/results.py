@@ -16,10 +16,15 @@ from hamflow.io import write_image
 from hamflow.pipeline.explain import Explanation
 from hamflow.result import FlowResult
 from hamflow.viewer.contents import ShownResult
-from hamflow.viewer.kept_result import explaining_folder, read_explanation, read_result
-from hamflow.viewer.opening import new_id
+from hamflow.viewer.ids import new_id
+from hamflow.viewer.kept_result import (
+    explaining_folder,
+    load_saved,
+    read_explanation,
+    read_result,
+)
 from hamflow.viewer.refusals import Refusal
-from hamflow.viewer.source import Source
+from hamflow.viewer.source import Source, refused_files
 from hamflow.visualize import typical_length
 
 LAYERS = ("flow", "backward", "occlusion", "confidence", "error", "truth")
@@ -72,7 +77,8 @@ class KeptResult:
                     self._loaded = read_result(self.folder)
                 else:
                     assert self.file is not None
-                    self._loaded = FlowResult.load(self.file)
+                    with refused_files({self.file: self.file.name}):
+                        self._loaded = load_saved(self.file)
             return self._loaded
 
     def explanation(self) -> Explanation | None:
@@ -98,7 +104,7 @@ class KeptResult:
         summary = result.summary()
         height, width = result.flow.shape[:2]
         layers = {"error": truth, "truth": truth}
-        self._described = {
+        described = {
             "id": self.id,
             "source": self.source.id,
             "index": self.index,
@@ -126,6 +132,7 @@ class KeptResult:
             "confidence": summary["mean_confidence"],
             "explained": self.explanation() is not None,
         }
+        self._described = only_finite(described)
         return self._described
 
     def layer(self, name: str, wide: bool = False) -> NDArray[Any]:
@@ -181,7 +188,7 @@ class KeptResult:
             "cell": [x // result.scale, y // result.scale],
             **dict.fromkeys(("u", "v", "hamming", "bits")),
         }
-        if result.backward is not None:
+        if result.backward is not None and math.isfinite(u) and math.isfinite(v):
             row, column = round(y + v), round(x + u)
             if 0 <= row < height and 0 <= column < width:
                 back = [float(component) for component in result.backward[row, column]]
@@ -198,7 +205,9 @@ class KeptResult:
         if explanation is not None:
             why = explanation.pixel(x, y, around=(u, v)).as_dict()
             answer |= {name: why[name] for name in ("u", "v", "hamming", "bits")}
-        return answer
+            return answer
+        finite: dict[str, Any] = only_finite(answer)
+        return finite
 
     def warped(self) -> NDArray[Any]:
         """Return the second frame, warped to the first."""
@@ -237,3 +246,14 @@ class KeptResult:
             "outlier_3px": float((known > 3).mean()),
             "pixels": int(known.size),
         }
+
+
+def only_finite(value: Any) -> Any:
+    """Return the same with None for numbers that JSON does not have; saved files may hold them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: only_finite(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [only_finite(item) for item in value]
+    return value

@@ -136,8 +136,8 @@ class StepInfo(BaseModel):
     """An iteration of the last search."""
 
     iteration: int
-    bound: float
-    energy: float
+    bound: float | None
+    energy: float | None
 
 
 class ErrorInfo(BaseModel):
@@ -162,7 +162,7 @@ class ResultInfo(BaseModel):
     scale: int
     window: list[int] = Field(description="u0, du, v0, dv in pixels of the images.")
     summary: dict[str, Any]
-    timings: dict[str, float]
+    timings: dict[str, float | None]
     energy: float | None
     bound: float | None
     gap: float | None
@@ -201,9 +201,9 @@ class PixelInfo(BaseModel):
 
     x: int
     y: int
-    flow: list[float]
-    match: list[float]
-    backward: list[float] | None
+    flow: list[float | None] = Field(description="null where it is unknown.")
+    match: list[float | None]
+    backward: list[float | None] | None
     round_trip: float | None = Field(description="How far there and back is apart, in pixels.")
     occluded: bool | None
     confidence: float | None

@@ -82,6 +82,8 @@ def _followed(
             return
         index += step
         tracker.step(gray(np.asarray(source.frame(index))), result)
+        if not np.isfinite(tracker.position).all():
+            return  # the flow is unknown there
         yield _point(index, tracker)
 
 

@@ -26,6 +26,7 @@ from hamflow.viewer.kept_result import write_result
 from hamflow.viewer.source import read_frame
 
 _KEPT_ESTIMATORS = 4
+_NICENESS = 5  # the page answers first, although all cores compute
 _NO_MEMORY = "There is not enough memory; use a smaller image or window, or another preset."
 
 
@@ -74,6 +75,8 @@ def work(connection: Connection, preset: str) -> None:
     """
     follow_parent()
     limit_memory(1.0)
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
     worker = _Worker(connection)
     try:
         worker.prepare(preset)
