@@ -31,6 +31,7 @@ MODULES = {
     "hamflow.matching": "Min-projections and messages",
     "hamflow.crf": "The joint model",
     "hamflow.refinement": "Check, completion, refinement, assessment",
+    "hamflow.pipeline.explain": "Why a pixel got its match",
     "hamflow.stages": "The protocols of stages",
     "hamflow.config": "Presets",
     "hamflow.errors": "Errors",

@@ -35,10 +35,14 @@ def images(tmp_path: Path) -> list[str]:
 def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run the command with temporary files in `folder`; yield it, and the address it prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(folder)}
+    elsewhere = folder.parent / "elsewhere"
+    if elsewhere.exists():  # where nothing may be written
+        environment |= {"HOME": str(elsewhere), "XDG_CACHE_HOME": str(elsewhere)}
     command = [sys.executable, "-u", "-m", "hamflow", "serve", "--no-browser", *words]
     with subprocess.Popen(
         command,
         env=environment,
+        cwd=elsewhere if elsewhere.exists() else None,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -62,11 +66,12 @@ def group_exists(number: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left_behind(tmp_path: Path, images: list[str], number: int) -> None:
     """Uploads, results and the process that computes go with the server, also in mid-work."""
-    folder = tmp_path / "temporary"
+    folder, elsewhere = tmp_path / "temporary", tmp_path / "elsewhere"
     folder.mkdir()
+    elsewhere.mkdir()
     with started(folder, *images, "--port", "0") as (process, address):
         with httpx.Client(base_url=address, verify=False, timeout=60) as browser:
             assert browser.get("/").status_code == 200
@@ -79,10 +84,12 @@ def test_nothing_is_left_behind(tmp_path: Path, images: list[str], number: int) 
                 for line in events.iter_lines():
                     if '"stage": "matching"' in line:
                         break
-                assert any(folder.rglob("upload-*"))
+                (workspace,) = folder.iterdir()
+                assert any(workspace.rglob("upload-*"))
                 process.send_signal(number)
                 assert process.wait() == 0
         assert list(folder.iterdir()) == []
+        assert list(elsewhere.iterdir()) == []
         assert process.stdout is not None
         assert process.stdout.read() == ""
         wait_until(lambda: not group_exists(process.pid))  # no worker is left

@@ -19,6 +19,7 @@ from hamflow.viewer.kept_result import (
     read_result,
     write_result,
 )
+from hamflow.viewer.registry import Registry
 from hamflow.viewer.worker import Request
 
 
@@ -79,6 +80,18 @@ def test_what_fails(
     event, sentence = answered(tmp_path)[-1]
     assert event == "failed"
     assert message in sentence
+
+
+def test_settings_of_the_user(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('preset = "realtime"\n[completion]\nmethod = "none"\n')
+    registry = Registry(preset=str(path))
+    try:
+        assert list(registry.presets) == ["mine", "balanced", "fast", "realtime", "paper"]
+        assert registry.presets["mine"] == str(path)
+    finally:
+        registry.close()
+    assert answered(tmp_path, preset=str(path))[-1] == ("done", None)
 
 
 def test_wrong_settings(tmp_path: Path) -> None:

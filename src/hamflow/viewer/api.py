@@ -45,6 +45,7 @@ STAGES = [
 _FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 _LOOPBACK = ("127.", "::1")
 _PER_SECOND = 20
+_BYTES_PER_SECOND = 1e6
 # Of a union, the error of its first member would be told.
 _CLEARER = {"window": "Must be 'auto' or an even number from 2 to 4096"}
 _BLOCK = 1 << 20
@@ -257,16 +258,17 @@ def _add_jobs(api: FastAPI, registry: Registry) -> None:
 
 
 async def _events(job: Job, info: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
-    seen: dict[str, Any] | None = None
+    seen = ""
     while True:
         ended = job.ended  # asked first, so that the last state is sent
-        state = info()
+        state = json.dumps(info())
         if state != seen:
             seen = state
-            yield f"data: {json.dumps(state)}\n\n"
+            yield f"data: {state}\n\n"
         if ended:
             return
-        await asyncio.sleep(1 / _PER_SECOND)
+        # A long film has long states: not too many of them.
+        await asyncio.sleep(max(1 / _PER_SECOND, len(state) / _BYTES_PER_SECOND))
 
 
 def _add_results(api: FastAPI, registry: Registry) -> None:

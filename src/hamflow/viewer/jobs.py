@@ -22,7 +22,7 @@ from hamflow.viewer.worker import Request, work
 
 State = Literal["queued", "running", "done", "failed", "canceled"]
 ENDED = ("done", "failed", "canceled")
-_LONGEST_HISTORY = 2000
+_LONGEST_HISTORY = 200  # the whole of it is sent with each change
 _DIED = (
     "The process that computes ended unexpectedly, probably for lack of memory; use a smaller "
     "image or window, or another preset."

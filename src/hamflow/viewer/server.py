@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import signal
 import socket
 import tempfile
 import threading
@@ -72,9 +73,24 @@ def serve(
         told(f"Hamflow is at {address} (Ctrl-C ends it).")
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        # The user's interruption is the normal end.
-        with suppress(KeyboardInterrupt):
+        # The user's interruption is the normal end, and so is that the terminal is closed.
+        with suppress(KeyboardInterrupt), _hangup_terminates():
             uvicorn.Server(settings(Front(guard, registry))).run(sockets=[listener])
+
+
+@contextmanager
+def _hangup_terminates() -> Iterator[None]:
+    """Let the end of the terminal be as SIGTERM, unless it is ignored, as by nohup."""
+    number = getattr(signal, "SIGHUP", None)
+    main = threading.current_thread() is threading.main_thread()
+    if number is None or not main or signal.getsignal(number) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(number, lambda *_: signal.raise_signal(signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def settings(front: Front) -> Any:
