@@ -1,9 +1,11 @@
 """Where the error arises: each stage of the estimator, started from the truth.
 
     python -m experiments.stages ROOT [PAIR ...]
+    python -m experiments.stages PHOTOGRAPHS --rendered 60
 
-prints, for pairs of a folder as `FolderDataset` reads it, the mean endpoint error
-over all valid pixels of
+prints, for pairs of a folder as `FolderDataset` reads it, or for scenes in space as
+`experiments.scripts.rendered` makes them of photographs, the mean endpoint error over all valid
+pixels of
 
 - now: the preset as it is;
 - matches: only right matches are trusted (those within `RIGHT` pixels of the matching scale);
@@ -26,10 +28,12 @@ from typing import Any
 
 import numpy as np
 
+from experiments.scripts.rendered import CONFIG
 from hamflow import Estimator
 from hamflow._scale import upsample_linear
 from hamflow._types import Flow, Mask
 from hamflow.datasets.folder import FolderDataset
+from hamflow.datasets.synthetic import SyntheticDataset
 from hamflow.flow import endpoint_error
 from hamflow.refinement import AffineCompletion, complete
 from hamflow.stages import MatchEvidence
@@ -115,28 +119,40 @@ def _everywhere(image: Any, flow: Flow) -> Flow:
     return np.where(known[..., None], flow, filled)
 
 
-def measure(estimator: Estimator, data: FolderDataset) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the name of each pair with its errors."""
-    for pair in data:
-        yield pair.name, stage_errors(estimator, pair)
+def measure(
+    estimator: Estimator, data: FolderDataset | SyntheticDataset
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the name of each pair, or the number of each scene, with its errors."""
+    for number, pair in enumerate(data):
+        yield getattr(pair, "name", f"scene {number}"), stage_errors(estimator, pair)
+
+
+def _row(name: str, errors: dict[str, float]) -> str:
+    return f"| {name} | " + " | ".join(f"{errors[c]:.2f}" for c in COLUMNS) + " |"
 
 
 def main() -> None:
     """Measure, print a table, write a file if it is named."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("root", help="folder of pairs with true flow")
+    parser.add_argument("root", help="folder of pairs with true flow, or of photographs")
     parser.add_argument("pairs", nargs="*", help="names or groups of pairs; by default all")
     parser.add_argument("--preset", default="balanced")
+    parser.add_argument("--rendered", type=int, metavar="COUNT", help="scenes of photographs")
     parser.add_argument("--json", type=Path, help="where to write the errors")
     args = parser.parse_args()
-    data = FolderDataset(args.root)
-    if args.pairs:
-        data = data.subset(args.pairs)
+    data: FolderDataset | SyntheticDataset
+    if args.rendered:
+        data = SyntheticDataset(CONFIG, args.root, size=args.rendered)
+    else:
+        data = FolderDataset(args.root)
+        if args.pairs:
+            data = data.subset(args.pairs)
     print("| pair | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (1 + len(COLUMNS)))
     rows = {}
     for name, errors in measure(Estimator(args.preset), data):
         rows[name] = errors
-        print(f"| {name} | " + " | ".join(f"{errors[c]:.2f}" for c in COLUMNS) + " |", flush=True)
+        print(_row(name, errors), flush=True)
+    print(_row("mean", {c: float(np.mean([row[c] for row in rows.values()])) for c in COLUMNS}))
     if args.json is not None:
         args.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

@@ -274,3 +274,12 @@ def test_long_motion_blur() -> None:
     assert 1.3 * longest[1] < longest[2] <= 0.4 * 112
     wide = replace(effects[0], blur=1000.0)
     assert len(wide.times) <= 65
+
+
+def test_what_passes_the_camera_is_not_blurred(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = layers_of(PLAIN, 0, textures())
+    monkeypatch.setattr(type(layers[0]), "displacement", lambda *_: np.inf)
+    for share in (0.0, 1.0):
+        config = replace(PLAIN, motion_blur=share, shutter=1.0)
+        effects = draw_effects(np.random.default_rng(0), config, layers)
+        assert (effects.blur, effects.times) == (0, [0])

@@ -64,3 +64,21 @@ def test_command(
     stages.main()
     assert "| group/one | " in capsys.readouterr().out
     assert "group/one" in file.read_text()
+
+
+def test_command_on_rendered_scenes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    write_image(
+        tmp_path / "photograph.png",
+        np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8),
+    )
+    monkeypatch.setattr(stages, "CONFIG", CONFIG)
+    monkeypatch.setattr(
+        sys, "argv", ["stages", str(tmp_path), "--rendered", "2", "--preset", "realtime"]
+    )
+    stages.main()
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["| scene 0", "| scene 1", "| mean"]
+    errors = np.array([[float(cell.strip(" |")) for cell in row[1:]] for row in rows])
+    np.testing.assert_allclose(errors[2], errors[:2].mean(axis=0), atol=0.011)

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 import hamflow  # noqa: E402
 from _learning import one_thread, tiny_config, write_pairs  # noqa: E402, F401
 from hamflow import FileError, InputError  # noqa: E402
+from hamflow.datasets.synthetic import SyntheticConfig  # noqa: E402
 from hamflow.learning.augment import Sample  # noqa: E402
 from hamflow.learning.config import AugmentConfig, DataConfig, TrainConfig  # noqa: E402
 from hamflow.learning.data import (  # noqa: E402
@@ -174,6 +175,17 @@ def test_reduced_knows_what_all_of_a_box_knows(tmp_path: Path) -> None:
     sample = PairSource(DataConfig(dataset="folder", root=root, reduce=2), seed=0)[0]
     assert np.argwhere(np.isnan(sample.flow).any(axis=2)).tolist() == [[0, 0]]
     assert np.argwhere(sample.occluded).tolist() == [[0, 1], [0, 2]]
+
+
+def test_rendered_scenes_are_reduced_too() -> None:
+    synthetic = SyntheticConfig(height=48, width=64, max_displacement=8)
+    whole, small = (
+        PairSource(DataConfig(reduce=factor, synthetic=synthetic), seed=3)[5] for factor in (1, 2)
+    )
+    assert small.flow.shape == (24, 32, 2)
+    expected = _reduced(whole, 2)
+    for name in ("image0", "image1", "flow", "occluded"):
+        assert np.array_equal(getattr(small, name), getattr(expected, name))
 
 
 def test_reduced_to_nothing() -> None:

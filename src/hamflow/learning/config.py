@@ -90,7 +90,8 @@ class DataConfig:
     subset : float
         Share of the pairs on the disk to train on, evenly sampled; the paper uses 0.2.
     reduce : int
-        Downsample pairs on the disk by this whole factor before anything else.
+        Downsample pairs by this whole factor before anything else, also rendered ones: 2 for a
+        network that matches images of half the size.
     crop : (int, int) or None
         Height and width of the random crop of a pair on the disk; None ("none" in a file) uses
         whole images.

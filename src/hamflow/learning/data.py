@@ -43,7 +43,10 @@ class PairSource:
     def __getitem__(self, number: int) -> Sample:
         if self._config.dataset == "synthetic":
             scene = self._scenes[number]
-            return Sample(_floats(scene.image0), _floats(scene.image1), scene.flow, scene.occluded)
+            sample = Sample(
+                _floats(scene.image0), _floats(scene.image1), scene.flow, scene.occluded
+            )
+            return _reduced(sample, self._config.reduce)
         pair = self._pairs[number]
         occluded = pair.occluded
         if occluded is None:

@@ -135,8 +135,10 @@ def draw_effects(
     shutter = config.shutter * rng.uniform(0.3, 1) * on["motion_blur"]
     speed = max(layer.displacement((config.height, config.width)) for layer in layers)
     shutter = min(shutter, longest_blur(config) / max(speed, 1e-3))
+    # A surface that passes the camera is infinitely fast, and then the shutter is never open.
+    blur = shutter * speed if shutter else 0.0
     spots = _draw_spots(rng, config, layers)
-    return Effects(looks, hazes, softness, cast, shutter, shutter * speed, spots)
+    return Effects(looks, hazes, softness, cast, shutter, blur, spots)
 
 
 def _draw_spots(
