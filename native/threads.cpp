@@ -150,11 +150,11 @@ class Pool {
 Pool* pool = nullptr;
 std::mutex* pool_mutex = new std::mutex;
 
+#if defined(HAMFLOW_FORKS)
 void forget_pool_after_fork() {
     pool = nullptr;
     pool_mutex = new std::mutex;
 }
-#if defined(HAMFLOW_FORKS)
 [[maybe_unused]] const int fork_handler =
     pthread_atfork(nullptr, nullptr, forget_pool_after_fork);
 #endif
