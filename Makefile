@@ -1,5 +1,5 @@
 # Everything a newcomer needs: `make demo` and `make test` set up a virtual environment of their
-# own and need only Python >= 3.11 and a C++ compiler.
+# own and need only Python >= 3.10 and a C++ compiler.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin

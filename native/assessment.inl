@@ -87,7 +87,8 @@ HAMFLOW_INLINE void own_rows(const Assessment& p, int y, const float* apart2, st
         const float* f = ways.flow + 2 * i;
         const float* a = p.first + i * feature_channels;
         float u = f[0], v = f[1];
-        const bool known = within(u, x, w) & within(v, y, h);
+        const bool inside_u = within(u, x, w), inside_v = within(v, y, h);  // both are clamped
+        const bool known = inside_u && inside_v;
         const float most = 1e6f;  // of lengths, so that their squares are finite
         float off = size(f[0] - u, f[1] - v);
         off = off < most ? off : most;

@@ -86,7 +86,7 @@ class Chooser {
         for (int x = 0; x < w; ++x) {
             const auto apart = [&](int to) HAMFLOW_INLINE_LAMBDA {
                 const float du = u[x + to] - u[x], dv = v[x + to] - v[x];
-                return du * du + dv * dv > least;  // never outside
+                return static_cast<int>(du * du + dv * dv > least);  // never outside
             };
             out[x] = apart(1) | apart(-1) | apart(pitch) | apart(-pitch);
         }

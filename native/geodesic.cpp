@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "compiler.hpp"
 #include "threads.hpp"
 
 #if defined(__SSE2__)
@@ -20,7 +21,7 @@ namespace {
 
 constexpr float unreached = 1e30f;
 constexpr int sets_at_once = 4;
-typedef float Quad __attribute__((vector_size(16)));
+typedef float Quad HAMFLOW_VECTOR(16);
 
 class Four {
    public:

@@ -5,7 +5,9 @@
 #include <new>
 #include <utility>
 
-#if defined(__unix__) || defined(__APPLE__)
+#include "compiler.hpp"
+
+#if defined(HAMFLOW_FORKS)
 #include <pthread.h>
 #endif
 #if defined(__linux__)
@@ -105,7 +107,7 @@ class Store {
 // which costs addresses but, as nobody writes there, no memory.
 Store* store = new Store;
 
-#if defined(__unix__) || defined(__APPLE__)
+#if defined(HAMFLOW_FORKS)
 [[maybe_unused]] const int fork_handler =
     pthread_atfork(nullptr, nullptr, [] { store = new Store; });
 #endif

@@ -11,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "compiler.hpp"
+
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #endif
-#if defined(__unix__) || defined(__APPLE__)
+#if defined(HAMFLOW_FORKS)
 #include <pthread.h>
 #endif
 
@@ -38,7 +40,7 @@ bool soon(const Condition& condition) {
         if (condition()) return true;
 #if defined(__x86_64__) || defined(_M_X64)
         _mm_pause();
-#elif defined(__aarch64__) && defined(__GNUC__)
+#elif defined(__aarch64__)
         asm volatile("isb");
 #endif
     }
@@ -148,11 +150,11 @@ class Pool {
 Pool* pool = nullptr;
 std::mutex* pool_mutex = new std::mutex;
 
+#if defined(HAMFLOW_FORKS)
 void forget_pool_after_fork() {
     pool = nullptr;
     pool_mutex = new std::mutex;
 }
-#if defined(__unix__) || defined(__APPLE__)
 [[maybe_unused]] const int fork_handler =
     pthread_atfork(nullptr, nullptr, forget_pool_after_fork);
 #endif

@@ -1,9 +1,9 @@
 // Short vectors of fixed length, which the compiler maps to what the instruction set has. Results
 // are the same on every level: nothing here is fused or reordered.
 
-typedef float Floats __attribute__((vector_size(32)));
-typedef std::int32_t Ints __attribute__((vector_size(32)));
-typedef float Quad __attribute__((vector_size(16)));
+typedef float Floats HAMFLOW_VECTOR(32);
+typedef std::int32_t Ints HAMFLOW_VECTOR(32);
+typedef float Quad HAMFLOW_VECTOR(16);
 constexpr int width = 8;
 
 template <class Vector>

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import pytest
 import hamflow
 from _paths import ROOT
 from _videos import write_video
+from hamflow._tables import tomllib
 from hamflow.cli.app import COMMANDS
 from hamflow.cli.main import main
 from hamflow.config import preset_config

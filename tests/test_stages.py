@@ -65,6 +65,13 @@ def test_another_method_starts_from_its_own_defaults(tmp_path: Path) -> None:
     assert tables["refinement"] == {"method": "upsampling", "smooth": True}
 
 
+def test_the_former_spelling(tmp_path: Path) -> None:
+    file = tmp_path / "former.toml"
+    file.write_text('[completion]\nmethod = "labelling"\n')
+    assert preset_config(file) == PRESETS["balanced"]
+    assert preset_config(file).completion.method == "labeling"
+
+
 def test_another_backend_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BACKENDS, "counting", "_stages:Counting")
     images = shifted(5, -3)

@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -37,6 +36,7 @@ from experiments.bench.pair import by_group
 from experiments.bench.sequence import rendered_sequence
 from hamflow._memory import peak_memory
 from hamflow._runtime import machine
+from hamflow._tables import tomllib
 from hamflow._types import Pixels
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
 from hamflow.evaluation import Method

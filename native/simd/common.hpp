@@ -12,17 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "compiler.hpp"
 #include "pages.hpp"
-
-#if defined(__GNUC__) || defined(__clang__)
-#define HAMFLOW_INLINE inline __attribute__((always_inline))
-#define HAMFLOW_INLINE_LAMBDA __attribute__((always_inline))
-#define HAMFLOW_NOINLINE __attribute__((noinline))
-#else
-#define HAMFLOW_INLINE inline
-#define HAMFLOW_INLINE_LAMBDA
-#define HAMFLOW_NOINLINE
-#endif
 
 namespace hamflow {
 namespace {
@@ -74,27 +65,13 @@ HAMFLOW_INLINE void unroll(Body&& body) {
     unroll_indices(std::make_integer_sequence<int, N>(), body);
 }
 
-HAMFLOW_INLINE void prefetch(const void* p) {
-#if defined(__GNUC__) || defined(__clang__)
-    __builtin_prefetch(p);
-#else
-    (void)p;
-#endif
-}
+HAMFLOW_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
 HAMFLOW_INLINE int round_up(int n, int multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
-HAMFLOW_INLINE int popcount64(std::uint64_t x) {
-#if defined(__GNUC__) || defined(__clang__)
-    return __builtin_popcountll(x);
-#else
-    int n = 0;
-    for (; x; x &= x - 1) ++n;
-    return n;
-#endif
-}
+HAMFLOW_INLINE int popcount64(std::uint64_t x) { return __builtin_popcountll(x); }
 
 HAMFLOW_INLINE std::int16_t saturate16(int x) {
     return static_cast<std::int16_t>(x < -32768 ? -32768 : (x > 32767 ? 32767 : x));

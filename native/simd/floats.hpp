@@ -25,9 +25,9 @@ constexpr int native_lanes = 4;
 #endif
 constexpr int native_parts = lanes / native_lanes;
 
-typedef float NativeFloats __attribute__((vector_size(4 * native_lanes)));
-typedef double NativeDoubles __attribute__((vector_size(4 * native_lanes)));
-typedef std::int32_t NativeInts __attribute__((vector_size(4 * native_lanes)));
+typedef float NativeFloats HAMFLOW_VECTOR(4 * native_lanes);
+typedef double NativeDoubles HAMFLOW_VECTOR(4 * native_lanes);
+typedef std::int32_t NativeInts HAMFLOW_VECTOR(4 * native_lanes);
 
 template <class Native, class Scalar>
 struct Pack {

@@ -66,7 +66,8 @@ struct Bits {
             });
             // GCC otherwise reorders across planes and spills.
             unroll<N>([&](auto j) HAMFLOW_INLINE_LAMBDA {
-                asm volatile("" : "+w"(da[j]), "+w"(db[j]));
+                V &a_sum = da[j], &b_sum = db[j];  // Clang captures nothing for an asm
+                asm volatile("" : "+w"(a_sum), "+w"(b_sum));
             });
         });
     }

@@ -7,8 +7,8 @@
 // the adders that are linear over xor need no arithmetic at all: with t0 ^ t1 ^ t2 as a plane of
 // its own, the sum of three is one xor. Hence 11 planes instead of 8.
 //
-// GCC and Clang get their generic vector types, which they translate to what the machine has;
-// other compilers, and big-endian machines, get arrays and loops.
+// The compilers' generic vector types are translated to what the machine has; big-endian machines
+// get arrays and loops.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,8 @@
 
 #include "common.hpp"
 
-#if !defined(HAMFLOW_PLAIN_ARRAYS) && defined(__GNUC__) && defined(__BYTE_ORDER__)
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if !defined(HAMFLOW_PLAIN_ARRAYS) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define HAMFLOW_VECTOR_EXTENSIONS
-#endif
 #endif
 
 namespace hamflow {
@@ -27,12 +25,12 @@ namespace portable {
 
 #if defined(HAMFLOW_VECTOR_EXTENSIONS)
 
-typedef std::uint64_t U64 __attribute__((vector_size(16)));
-typedef std::uint32_t U32 __attribute__((vector_size(16)));
-typedef std::uint8_t U8 __attribute__((vector_size(16)));
-typedef std::uint16_t U16 __attribute__((vector_size(16)));
-typedef std::int16_t S16 __attribute__((vector_size(16)));
-typedef float F32 __attribute__((vector_size(16)));
+typedef std::uint64_t U64 HAMFLOW_VECTOR(16);
+typedef std::uint32_t U32 HAMFLOW_VECTOR(16);
+typedef std::uint8_t U8 HAMFLOW_VECTOR(16);
+typedef std::uint16_t U16 HAMFLOW_VECTOR(16);
+typedef std::int16_t S16 HAMFLOW_VECTOR(16);
+typedef float F32 HAMFLOW_VECTOR(16);
 
 // Operations on vectors of bytes; the carrier is U64, as x86 has no shifts of bytes.
 struct Vector {

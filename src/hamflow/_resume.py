@@ -15,13 +15,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import compress
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write, check_writable, make_folder
 from hamflow.io._identity import unchanged
 from hamflow.io._lock import locked
 from hamflow.io._reading import open_regular
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Record = dict[str, Any]
 

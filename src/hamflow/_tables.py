@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tomllib
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import NoneType
@@ -12,6 +12,11 @@ from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from hamflow.errors import FileError, InputError
 from hamflow.io._reading import open_regular
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 T = TypeVar("T")
 

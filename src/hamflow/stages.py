@@ -23,7 +23,7 @@ STAGES: dict[str, dict[str, str]] = {
         "local": "hamflow.matching.local_model:LocalModel",
     },
     "completion": {
-        "labelling": "hamflow.refinement.labeling:LabelingCompletion",
+        "labeling": "hamflow.refinement.labeling:LabelingCompletion",
         "affine": "hamflow.refinement.completion:AffineCompletion",
         "none": "hamflow.refinement.completion:NoCompletion",
     },
@@ -189,6 +189,7 @@ def stage_class(stage: str, method: object) -> type[Any]:
         If the stage has no such method.
     """
     methods = STAGES[stage]
+    method = "labeling" if method == "labelling" else method  # as it was spelled before 0.2.0
     if not isinstance(method, str) or method not in methods:
         raise InputError(f"{stage}.method must be one of {', '.join(methods)}, not {method!r}.")
     found: type[Any] = resolve_name(methods[method])

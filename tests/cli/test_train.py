@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -26,6 +27,7 @@ from _learning import (  # noqa: E402
     write_pairs,
 )
 from _problems import run_python  # noqa: E402
+from hamflow import read_flow, write_flow  # noqa: E402
 from hamflow.cli import train as cli  # noqa: E402
 from hamflow.cli.main import main  # noqa: E402
 from hamflow.errors import FileError  # noqa: E402
@@ -228,6 +230,23 @@ def test_from_pairs_on_the_disk(tiny: Path, tmp_path: Path) -> None:
     assert main(["train", "-o", str(output), "--config", str(tiny), *options]) == 0
     config, progress = read_state(output / "checkpoint.safetensors")
     assert (config.data.subset, config.data.root, progress.step) == (0.4, root, 3)
+
+
+def test_no_pixel_to_validate_on(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write_pairs(tmp_path / "data", count=1)
+    for file in root.rglob("flow.flo"):
+        write_flow(file, np.full_like(read_flow(file), 20))  # the window ends at 8
+    table = f'\n[validation]\ndataset = "folder"\nroot = "{root.as_posix()}"\n'
+    tiny.write_text(tiny.read_text() + table)
+    output = tmp_path / "run"
+    options = ["--validation-pairs", "1", "--steps", "1"]
+    assert main(["train", "-o", str(output), "--config", str(tiny), *options]) == 0
+    printed = capsys.readouterr().out
+    assert cli.NOTHING_COUNTED in printed
+    assert "nan" not in printed
+    assert not (output / "best.safetensors").exists()
 
 
 @pytest.mark.usefixtures("interruptible")

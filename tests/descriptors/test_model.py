@@ -427,3 +427,12 @@ def test_what_onnxruntime_refuses() -> None:
     data = Network(SMALL["paper"], random_weights(SMALL["paper"])).onnx()
     with pytest.raises(FileError, match=r"^a network: cannot be run by onnxruntime"):
         Runner("a network", data[: len(data) // 2], None).run(np.zeros((1, 3, 4, 4), np.float32))
+
+
+def test_floats_need_onnxruntime_and_bits_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    image = np.zeros((8, 8, 3), np.uint8)
+    network = Network(SMALL["paper"], random_weights(SMALL["paper"]))
+    with pytest.raises(InputError, match=r"^a network: .*pip install 'hamflow\[float\]'\.$"):
+        Runner("a network", network.onnx(), None).run(np.zeros((1, 3, 4, 4), np.float32))
+    assert load_model("fast").bits(image).shape == (8, 8)

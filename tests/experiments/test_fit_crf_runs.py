@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import os
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from experiments.cli.app import main
 from experiments.fit_crf import points as fit_points
 from experiments.fit_crf.fitting import FitResult, fit
 from experiments.fit_crf.points import PARAMETERS, FitStep
+from hamflow._tables import tomllib
 from hamflow.config import preset_config
 from hamflow.crf import CrfConfig
 from hamflow.datasets.folder import FolderDataset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from hamflow._resume import WorkLog
 from hamflow.cli._video_outputs import Outputs, PictureOptions, Sink
@@ -16,6 +16,9 @@ from hamflow.io.video import Frames
 from hamflow.scale.outputs import estimator_settings
 from hamflow.sequence import VideoItem
 from hamflow.visualize import RunningScale, common_length, typical_length
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Size = tuple[int, int]
 

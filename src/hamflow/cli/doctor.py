@@ -14,18 +14,19 @@ from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
 # The extras of pyproject.toml, with the modules that each installs.
 EXTRAS = {
-    "docs": ("ipykernel", "nbclient"),
+    "docs": ("furo", "ipykernel", "myst_nb", "numpydoc", "sphinx", "sphinx_gallery"),
     "evaluate": ("scipy",),
     "flo5": ("h5py",),
+    "float": ("onnxruntime",),
     "peers": ("faiss", "cv2"),
     "plot": ("matplotlib",),
-    "quantize": ("onnx",),
+    "quantize": ("onnx", "onnxruntime"),
     "ray": ("ray", "pandas", "pyarrow"),
     "report": ("jinja2",),
     "scale": ("fsspec", "pyarrow"),
     "test": (
         *("av", "cv2", "flow_vis", "fsspec", "h5py", "hypothesis", "jinja2", "matplotlib"),
-        *("onnx", "playwright", "pyarrow", "pytest", "ray", "scipy", "xdist"),
+        *("onnx", "onnxruntime", "playwright", "pyarrow", "pytest", "ray", "scipy", "xdist"),
     ),
     "train": ("matplotlib", "tensorboard", "torch"),
     "video": ("av",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -101,6 +102,8 @@ def run_training(settings: TrainConfig, output: Path, *, overwrite: bool = False
         progress = train(settings, output, overwrite=overwrite, callback=shown)
     if shown.table.row_count:
         console.print(shown.table)
+    if shown.table.row_count and not shown.counted:
+        console.print(NOTHING_COUNTED, highlight=False, soft_wrap=True)
     if progress.best_step:
         console.print(
             f"Best at step {progress.best_step}: {progress.best:.3f} px, in {output / BEST}",
@@ -113,12 +116,21 @@ def run_training(settings: TrainConfig, output: Path, *, overwrite: bool = False
         raise KeyboardInterrupt
 
 
+NOTHING_COUNTED = (
+    "No pixel of the validation pairs counts, so there is no error and no best.safetensors: each "
+    "is unknown, occluded, or moves out of the window; give a larger --window, or other pairs to "
+    "validate on (a table [validation] in the file of --config)."
+)
+"""What is said instead of errors that are not numbers."""
+
+
 class _Shown:
     """Shows every step: in a bar on a terminal, otherwise in a line now and then."""
 
     def __init__(self, console: Console, show: CountProgress, steps: int) -> None:
         self._console, self._show, self._steps = console, show, steps
         self._losses: list[float] = []
+        self.counted = False  # whether any pixel of the validation pairs did
         self.table = table_of(
             "step",
             "loss",
@@ -142,13 +154,18 @@ class _Shown:
         if result is not None:
             self.table.add_row(
                 str(step.number),
-                f"{result.loss:.3f}",
-                f"{result.epe_qq:.2f}",
-                f"{result.outlier_3px_qq:.1%}",
-                f"{result.epe_trained:.2f}",
-                f"{result.outlier_3px_trained:.1%}",
-                f"{result.constant_bits:.0%}",
+                _number(result.loss, ".3f"),
+                _number(result.epe_qq, ".2f"),
+                _number(result.outlier_3px_qq, ".1%"),
+                _number(result.epe_trained, ".2f"),
+                _number(result.outlier_3px_trained, ".1%"),
+                _number(result.constant_bits, ".0%"),
             )
+            self.counted |= not math.isnan(result.epe_trained)
+
+
+def _number(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else format(value, form)
 
 
 def _chosen(

@@ -6,10 +6,13 @@ import math
 import operator
 import os
 from dataclasses import asdict, dataclass
-from typing import Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from hamflow._tables import build, config_of_file
 from hamflow.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Minorant = Literal["sequential", "hierarchical"]
 Rounding = Literal["argmin", "icm", "chains"]

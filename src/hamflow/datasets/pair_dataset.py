@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Self, overload
+from typing import TYPE_CHECKING, overload
 
 from hamflow.datasets._listing import Listing
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class PairDataset(Sequence[FlowPair]):

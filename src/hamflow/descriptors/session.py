@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hamflow._runtime import get_num_threads
 from hamflow.descriptors.graph import IMAGE, PHI
-from hamflow.errors import FileError
+from hamflow.errors import FileError, InputError
 
 
 class Runner:
@@ -74,7 +74,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def _open_session(name: str, data: bytes, threads: int) -> Any:
-    import onnxruntime  # noqa: PLC0415  (heavy)
+    try:
+        import onnxruntime  # noqa: PLC0415  (heavy)
+    except ImportError as error:
+        raise InputError(
+            f"{name}: a network in floating point needs onnxruntime; install it with: "
+            "pip install 'hamflow[float]'."
+        ) from error
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from hamflow._types import Flow
 from hamflow.datasets import FlowPair, PairDataset, open_dataset
 from hamflow.errors import FileError, InputError
 from hamflow.io._atomic import atomic_write
+from hamflow.io._identity import digest
 from hamflow.io._reading import open_regular, reason
 from hamflow.io.flo import read_flo, write_flo
 from hamflow.io.kitti import outside_kitti_range, read_kitti_flow, write_kitti_flow
@@ -130,8 +129,7 @@ def archive_fault(path: Path, digests: Mapping[str, str]) -> str:
                 return "contains other files"
             for name, expected in digests.items():
                 with archive.open(name) as file:
-                    content: Any = file  # its declared type lacks a method that it has
-                    if hashlib.file_digest(content, "sha256").hexdigest() != expected:
+                    if digest(file) != expected:
                         return f"contains another {name}"
     # Damaged archives raise exceptions of many unrelated kinds.
     except Exception as error:

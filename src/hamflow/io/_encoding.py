@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, suppress
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,9 @@ from hamflow.errors import FileAccessError, FileError, InputError
 from hamflow.io._atomic import atomic_write, check_writable
 from hamflow.io._decoding import av_reason, require_av
 from hamflow.io._reading import by_suffix
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _Path = str | os.PathLike[str]
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from hamflow.errors import FileError, InputError, file_access
 from hamflow.io._identity import file_digest
 from hamflow.io.images import read_image
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any
+from typing import IO, Any
 
 from hamflow.errors import FileError
 from hamflow.io._reading import open_regular
@@ -13,7 +13,15 @@ from hamflow.io._reading import open_regular
 def file_digest(path: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of a file."""
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest(file)
+
+
+def digest(file: IO[bytes]) -> str:
+    """Return the SHA-256 of what is left to read in an open file."""
+    found = hashlib.sha256()
+    while block := file.read(2**18):
+        found.update(block)
+    return found.hexdigest()
 
 
 def file_record(path: str | os.PathLike[str]) -> dict[str, Any]:

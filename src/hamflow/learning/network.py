@@ -118,7 +118,7 @@ class _Layer2x2(torch.autograd.Function):
         inner = y[:valid]
         inner += bias
         for tap, shift in _taps(stride):
-            inner.addmm_(x[shift : shift + valid], weight[:, :, *tap].t())
+            inner.addmm_(x[shift : shift + valid], weight[(..., *tap)].t())
         y.tanh_()
         ctx.save_for_backward(x, y, weight)
         ctx.stride = stride
@@ -133,8 +133,8 @@ class _Layer2x2(torch.autograd.Function):
         torch.addcmul(from_above, grad, y, value=-1, out=grad)  # in place, to save memory
         grad_x, grad_weight = torch.zeros_like(x), torch.empty_like(weight)
         for tap, shift in _taps(ctx.stride):
-            grad_x[shift : shift + valid].addmm_(grad, weight[:, :, *tap])
-            grad_weight[:, :, *tap] = grad.t() @ x[shift : shift + valid]
+            grad_x[shift : shift + valid].addmm_(grad, weight[(..., *tap)])
+            grad_weight[(..., *tap)] = grad.t() @ x[shift : shift + valid]
         return grad_x, grad_weight, grad.sum(0), None
 
 

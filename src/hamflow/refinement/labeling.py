@@ -55,7 +55,7 @@ class LabelingCompletion(AffineCompletion):
     contrast: float = 25.0
     cap: float = 3.0
     sweeps: int = 2
-    method: ClassVar[str] = "labelling"
+    method: ClassVar[str] = "labeling"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from hamflow._resume import LOG, WorkLog, read_log
 from hamflow.errors import FileError
@@ -17,6 +17,9 @@ from hamflow.scale import storage
 from hamflow.scale.manifest import COLUMNS, MANIFEST, TABLE_SUFFIXES, write_manifest
 from hamflow.scale.pairs import ImagePair
 from hamflow.scale.worker import DONE, Record
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _WORK = "batch"
 _PARTS = "run"  # the folder of the parts of a log at a URL
