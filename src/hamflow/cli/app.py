@@ -52,6 +52,7 @@ COMMANDS = (
             "compute the flow of many pairs, on all cores or on Ray",
             "hamflow.cli.batch:batch",
         ),
+        ("plan", "say how much memory a run will need", "hamflow.cli.plan:plan"),
         ("demo", "try it on a rendered scene with known flow", "hamflow.cli.demo:demo"),
     ),
     *grouped(

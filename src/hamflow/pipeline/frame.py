@@ -174,5 +174,7 @@ def as_pixels(image: ImageLike, name: str = "image") -> Image:
     """Return any image as (H, W, 3) float32 in 0..1."""
     array = as_colors(image, name)
     if array.dtype.kind == "u":
-        array = array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
+        most = np.float32(np.iinfo(array.dtype).max)
+        pixels: Image = empty(array.shape, np.float32)
+        return np.divide(array, most, out=pixels, dtype=np.float32)
     return np.ascontiguousarray(array, np.float32)

@@ -15,8 +15,10 @@ from hamflow.pipeline.scales import plan_scales
 from hamflow.pipeline.tiles import CONTEXT, Tiling
 from hamflow.window import Window, WindowLike
 
-# The smallest tile, with its surroundings and some motion, in pixels of each side.
-_SMALLEST_TILE = 128 + 2 * CONTEXT + 64
+# The smallest tile, and room for some motion, in pixels of each side.
+_SMALLEST_TILE, _MOTION = 128, 64
+# Tiles with more pixels are hardly less work in all.
+_LARGEST_TILE = 2**23
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,21 @@ class Plan:
         window = "auto" if self.window is None else list(self.window.as_tuple())
         return {**asdict(self), "scales": list(self.scales), "window": window}
 
+    @property
+    def _remedy(self) -> str:
+        if self.stages["matching"] >= self.smallest:
+            return "use a smaller window or a coarser scale"
+        if not self.files:
+            return "have the flow alone written to a .npy or .tif file, part by part"
+        return "use smaller images"
+
     def check(self) -> None:
         """Raise an InputError if the run does not fit into `max_memory`."""
         if self.max_memory is not None and self.max_memory < self.smallest:
             raise InputError(
                 f"max_memory is {show_memory(self.max_memory)}, but {self.width}×{self.height} "
                 f"pixels with these settings need at least {show_memory(self.smallest)}; allow "
-                "that much, or use a smaller window or a coarser scale."
+                f"that much, or {self._remedy}."
             )
 
 
@@ -162,7 +172,8 @@ def plan_run(
     need = needs(shape, config, window, files=files)
     pixels = shape[0] * shape[1]
     stages = _whole(need)
-    tile = min(pixels, _SMALLEST_TILE**2)
+    margin = -(-CONTEXT // scales[-1]) * scales[-1]  # surroundings begin at pixels of all scales
+    tile = min(pixels, (max(_SMALLEST_TILE, scales[-1]) + 2 * margin + _MOTION) ** 2)
     smallest = min(max(stages.values()), max(_tiled(need, tile, 0, 0).values()))
     found = Plan(
         width=shape[1],
@@ -185,14 +196,17 @@ def plan_run(
     room = max_memory - start - need.result
     # What is kept for reuse grows with a tile up to its limit.
     tile = int(max(room / (need.tile + need.tile_reused), (room - KEPT) / need.tile))
+    tile = min(tile, _LARGEST_TILE)
     labels, completed = (max_memory - start) / need.label, (max_memory - start) / need.completed
-    stages = _tiled(need, min(tile, pixels), labels, completed)
-    boxes = cover(shape, tile, CONTEXT, scales[-1])
+    around = margin, margin
+    boxes = list(cover(shape, tile, margin, scales[-1]))
+    largest = max(box.grown(around, around, scales[-1], shape).pixels for box in boxes)
+    stages = _tiled(need, largest, labels, completed)
     return replace(
         found,
         stages=stages,
         peak=max(stages.values()),
-        tiles=max(2, sum(1 for _ in boxes)),
+        tiles=max(2, len(boxes)),
         tile_pixels=tile,
         matched_labels=int(labels),
         completed_pixels=int(completed),

@@ -12,7 +12,7 @@ import numpy as np
 
 from hamflow._types import Bits, Field, Flow, Image, Labels
 from hamflow.pipeline.box import Box, cover
-from hamflow.pipeline.tiles import Tiling, cut
+from hamflow.pipeline.tiles import Reach, Tiling, cut, reach_of
 from hamflow.prior import Prior
 from hamflow.stages import Completion, Match, Matcher, MatchEvidence
 from hamflow.window import Window
@@ -20,6 +20,9 @@ from hamflow.window import Window
 # Around a tile, in pixels of the matching scale: neighbors farther away hardly matter for its
 # labels; the completion goes on from matches that may be farther.
 _CONTEXT, _FAR = 32, 96
+# Tiles become no smaller than this, in pixels of each side: a window that was found may be wider
+# than the plan assumed.
+_SMALLEST = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +73,11 @@ class TiledMatcher:
             _CONTEXT + max(window.u0 + window.du - 1, 0),
             _CONTEXT + max(window.v0 + window.dv - 1, 0),
         )
+        around = max(low + high)
+        most = max(most, (_SMALLEST + 2 * around) ** 2)
         flow = np.empty((*shape, 2), np.float32)
         margin: Field | None = None
-        for box in cover(shape, most, max(low + high), 1):
+        for box in cover(shape, most, around, 1):
             outer = box.grown(low, high, 1, shape)
             known = None
             if prior is not None:
@@ -119,8 +124,8 @@ class TiledCompletion:
             return self.completion(matches)
         completed, distance = np.empty((*shape, 2), np.float32), np.empty(shape, np.float32)
 
-        def moved(box: Box) -> Flow:
-            return np.nan_to_num(matches.flow[box.slices].reshape(-1, 2))
+        def moved(box: Box) -> Reach:
+            return reach_of(np.nan_to_num(matches.flow[box.slices]))
 
         for box, outer in self.tiling.tiles(shape, 1, moved, _FAR):
             back = matches.back

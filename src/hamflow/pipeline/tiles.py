@@ -7,6 +7,7 @@ kept. All tiles start from the matches of the whole images.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -33,6 +34,12 @@ _SQUARE = 16
 # Tiles become no smaller than this because of far motion, in pixels of each side.
 _SMALLEST = 128
 
+# Numbers of a flow that are compared at a time.
+_ROW = 256
+_AT_REST = np.zeros(2, np.float32), np.zeros(2, np.float32)
+
+Reach = tuple[NDArray[np.float32], NDArray[np.float32]]
+"""The least and the largest displacements, in x and y."""
 Frames = tuple[LargeFrame, LargeFrame]
 NewCanvas = Callable[[tuple[int, ...], type[np.generic]], Canvas]
 
@@ -53,7 +60,7 @@ class Tiling:
     context: int = CONTEXT
 
     def tiles(
-        self, shape: Sequence[int], grid: int, reach: Callable[[Box], Flow], context: int
+        self, shape: Sequence[int], grid: int, reach: Callable[[Box], Reach], context: int
     ) -> Iterator[tuple[Box, Box]]:
         """Return the tiles of an image, each without and with its surroundings.
 
@@ -64,7 +71,7 @@ class Tiling:
         grid : int
             Tiles and their surroundings begin at multiples of it.
         reach : callable
-            Returns the displacements of a box, (N, 2).
+            Returns the least and the largest displacements in a box.
         context : int
             Pixels around a tile and the places it moves to.
         """
@@ -72,7 +79,16 @@ class Tiling:
             whole = Box.of_shape(shape)
             yield whole, whole
             return
-        waiting = list(cover(shape, self.most, context, grid))[::-1]
+        waiting = self._boxes(shape, grid, context)
+        reaches = [reach(box) for box in waiting]
+        if any(
+            _surroundings(box, far, context, grid, shape).pixels > self.most
+            for box, far in zip(waiting, reaches, strict=True)
+        ):
+            # Tiles that leave room for the motion that is usual.
+            usual = int(np.median([max(abs(low).max(), abs(high).max()) for low, high in reaches]))
+            waiting = self._boxes(shape, grid, context + min(usual, math.isqrt(self.most) // 4))
+        waiting.reverse()
         while waiting:
             box = waiting.pop()
             outer = _surroundings(box, reach(box), context, grid, shape)
@@ -82,15 +98,32 @@ class Tiling:
                     waiting += halves[::-1]
                     continue
                 # Motion in all directions at once: some of it then leads to the unknown.
-                outer = _surroundings(box, np.zeros((1, 2), np.float32), context, grid, shape)
+                outer = _surroundings(box, _AT_REST, context, grid, shape)
             yield box, outer
 
+    def _boxes(self, shape: Sequence[int], grid: int, margin: int) -> list[Box]:
+        # Surroundings begin and end at the grid, too.
+        return list(cover(shape, self.most, -(-margin // grid) * grid, grid))
 
-def _surroundings(box: Box, flow: Flow, context: int, grid: int, shape: Sequence[int]) -> Box:
+
+def _surroundings(box: Box, reach: Reach, context: int, grid: int, shape: Sequence[int]) -> Box:
     """Return a box with its surroundings and the places that it moves to."""
-    low = np.floor(np.minimum(flow.min(axis=0), 0)).astype(int)
-    high = np.ceil(np.maximum(flow.max(axis=0), 0)).astype(int)
-    return box.grown(context - low, context + high, grid, shape)
+    low = [context + max(0, math.ceil(-least)) for least in reach[0]]
+    high = [context + max(0, math.ceil(most)) for most in reach[1]]
+    return box.grown(low, high, grid, shape)
+
+
+def reach_of(flow: Flow) -> Reach:
+    """Return the least and the largest displacements of a flow, in x and y."""
+    flat = flow.reshape(-1)
+    # Many vectors in a row: numpy reduces long rows much faster than pairs.
+    long = len(flat) // _ROW * _ROW
+    rows, rest = flat[:long].reshape(-1, _ROW), flat[long:].reshape(-1, 2)
+    if not long:
+        return rest.min(axis=0), rest.max(axis=0)
+    low, high = rows.min(axis=0).reshape(-1, 2), rows.max(axis=0).reshape(-1, 2)
+    low, high = np.concatenate([low, rest]), np.concatenate([high, rest])
+    return low.min(axis=0), high.max(axis=0)
 
 
 def refined(
@@ -134,9 +167,9 @@ def refined(
         grid = scale // finer
         found = canvas((*size, 2), np.float32)
 
-        def moved(box: Box, start: Flow = start, factor: int = factor) -> Flow:
-            part: Flow = part_of(start, box.reduced(factor)).reshape(-1, 2) * np.float32(factor)
-            return part
+        def moved(box: Box, start: Flow = start, factor: int = factor) -> Reach:
+            low, high = reach_of(part_of(start, box.reduced(factor)))
+            return factor * low, factor * high
 
         for box, outer in tiling.tiles(size, grid, moved, tiling.context):
             parts = frames[0].part(outer, finer), frames[1].part(outer, finer)
@@ -190,8 +223,8 @@ def surroundings_of(
     shape = directions[0].trusted.shape
     found: NDArray[np.float32] | None = None
 
-    def moved(box: Box) -> Flow:
-        return directions[0].completed[box.slices].reshape(-1, 2)
+    def moved(box: Box) -> Reach:
+        return reach_of(cut(directions[0].completed, box))
 
     for box, outer in tiling.tiles(shape, 1, moved, _SQUARE):
         part = [cut(frame.at(scale), outer) for frame in frames]
@@ -224,11 +257,9 @@ def assessed(
     shape = frames[0].shape
     hidden, certain = canvas(shape, np.bool_), canvas(shape, np.float32)
 
-    def moved(box: Box) -> Flow:
-        both = [
-            sign * part_of(f, box).reshape(-1, 2) for f, sign in zip(flows, (1, -1), strict=True)
-        ]
-        return np.concatenate(both)
+    def moved(box: Box) -> Reach:
+        forward, backward = (reach_of(part_of(flow, box)) for flow in flows)
+        return np.minimum(forward[0], -backward[1]), np.maximum(forward[1], -backward[0])
 
     for box, outer in tiling.tiles(shape, scale, moved, _NEAR * finest):
         parts: tuple[Levels, Levels] = (frames[0].part(outer, 1), frames[1].part(outer, 1))
