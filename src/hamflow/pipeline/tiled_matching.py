@@ -5,6 +5,7 @@ Usually the matching scale is small enough for the whole images; a scale that is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -61,12 +62,14 @@ class TiledMatcher:
         window: Window,
         initial_labels: tuple[Labels, Labels] | None = None,
         prior: Prior | None = None,
+        *,
+        callback: Callable[[Any], object] | None = None,
     ) -> Match:
-        """Match within a window."""
+        """Match within a window; the callback is told of the iterations of every tile."""
         shape = bits[0].shape[:2]
         most = self.most // (window.du + window.dv)
         if shape[0] * shape[1] <= most:
-            return self.matcher(bits, image, window, initial_labels, prior)
+            return self.matcher(bits, image, window, initial_labels, prior, callback=callback)
         # What a tile moves to is searched as a part of it: kernels take two images of one size.
         low = _CONTEXT - min(window.u0, 0), _CONTEXT - min(window.v0, 0)
         high = (
@@ -86,7 +89,7 @@ class TiledMatcher:
             if labels is not None:
                 labels = cut(labels[0], outer), cut(labels[1], outer)
             parts = cut(bits[0], outer), cut(bits[1], outer)
-            found = self.matcher(parts, cut(image, outer), window, labels, known)
+            found = self.matcher(parts, cut(image, outer), window, labels, known, callback=callback)
             inner = box.inside(outer).slices
             flow[box.slices] = found.flow[inner]
             decided = found.margin
