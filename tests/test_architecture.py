@@ -17,7 +17,10 @@ BASE = (
 )
 """Modules that everything may import, and which import only each other."""
 COMMON = "io _tables flow visualize _scale"
-ROUTE = f"{COMMON} descriptors matching crf refinement config pipeline result estimator sequence"
+ROUTE = (
+    f"{COMMON} descriptors matching crf refinement config pipeline result regions estimator "
+    "sequence"
+)
 ANYTHING = None
 MAY_IMPORT: dict[str, str | None] = {
     # Each package, lowest first, and what it may import besides the base and itself.
@@ -35,8 +38,9 @@ MAY_IMPORT: dict[str, str | None] = {
     "config": f"{COMMON} descriptors matching crf refinement",
     "pipeline": f"{COMMON} descriptors matching crf refinement config",
     "result": f"{COMMON} crf",
-    "estimator": f"{COMMON} descriptors matching crf refinement config pipeline result",
-    "sequence": f"{COMMON} descriptors matching crf refinement config pipeline result estimator",
+    "regions": f"{COMMON} crf config pipeline result",
+    "estimator": f"{COMMON} descriptors matching crf refinement config pipeline result regions",
+    "sequence": f"{COMMON} config pipeline result estimator",
     "motion": ROUTE,
     "datasets": f"{COMMON} _resume",  # not the estimator
     "evaluation": f"{ROUTE} _resume datasets",

@@ -36,6 +36,8 @@ from .motion.tracks import track as track
 from .pipeline.explain import Explanation as Explanation
 from .pipeline.frame import Frame as Frame
 from .pipeline.matches import Matches as Matches
+from .pipeline.plan import Plan as Plan
+from .pipeline.plan import plan as plan
 from .pipeline.recording import Recording as Recording
 from .result import FlowResult as FlowResult
 from .result import PointFlow as PointFlow

@@ -11,31 +11,33 @@ from typing import Any, Literal, overload
 from weakref import ref
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hamflow._log import logger
+from hamflow._memory import parse_memory
 from hamflow._progress import stage_progress
 from hamflow._types import Field, Flow, ImageLike, Mask, StageProgress
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.descriptors import Descriptor, load_model
 from hamflow.descriptors.architecture import CELL
 from hamflow.errors import InputError
+from hamflow.io.sources import open_source
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.cut import is_cut
 from hamflow.pipeline.explain import Explanation
-from hamflow.pipeline.frame import Frame
+from hamflow.pipeline.frame import Frame, LargeFrame
 from hamflow.pipeline.matches import Matches, match_evidence
+from hamflow.pipeline.plan import Plan, given_window, plan_run
 from hamflow.pipeline.recording import RecordedMatcher, Recording
-from hamflow.pipeline.region import Box, Surroundings, as_box, as_points, boxes_around
+from hamflow.pipeline.route import Route, Tiles, WholeImages
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
-from hamflow.refinement import assess, assessed_at, check
+from hamflow.refinement import check
+from hamflow.regions import Regions
 from hamflow.result import FlowResult, PointFlow
-from hamflow.window import Window, WindowLike
+from hamflow.window import WindowLike
 
 Auto = Literal["auto"]
-# Beyond this share of the image, regions around points are no cheaper than all of it.
-_WORTH = 0.6
 
 
 class Estimator:
@@ -53,6 +55,10 @@ class Estimator:
         Match in images reduced by this power of two, instead of what the preset says.
     model : str, optional
         Another descriptor than the preset's; see `hamflow.load_model`.
+    max_memory : int or str, optional
+        What the process may take, in bytes or as a text such as ``"4GB"``. Images that need more
+        are computed tile by tile; if that does not fit either, an InputError says how much would
+        be enough. See `hamflow.plan`.
 
     Examples
     --------
@@ -71,6 +77,7 @@ class Estimator:
         window: WindowLike | Auto = "auto",
         scale: int | None = None,
         model: str | None = None,
+        max_memory: int | str | None = None,
     ) -> None:
         config = preset_config(preset)
         if scale is not None:
@@ -78,7 +85,8 @@ class Estimator:
         if model is not None:
             config = replace(config, model=model)
         self.config = config
-        self.window = _given_window(window, config)
+        self.window = given_window(window, config)
+        self.max_memory = None if max_memory is None else parse_memory(max_memory)
         self._descriptor = _descriptor("model", config.model, 1)
         self._coarse = None
         if config.coarse_model and self.window is None:
@@ -147,57 +155,8 @@ class Estimator:
         if region is not None:
             if at is not None:
                 raise InputError("region and at cannot be given together.")
-            box = as_box(region, frames[0].shape)
-            surroundings = Surroundings(frames, self.config, self.window)
-            return self._within(frames, box, surroundings, progress)
-        return self._at(frames, as_points(at, frames[0].shape), progress)
-
-    def _within(
-        self,
-        frames: tuple[Frame, Frame],
-        box: Box,
-        surroundings: Surroundings,
-        progress: StageProgress | bool | None,
-    ) -> FlowResult:
-        """Estimate a region, from it and its surroundings, at the scale of the whole images."""
-        outer = surroundings.of(box)
-        part = copy(self)
-        part.config = replace(self.config, scale=surroundings.scale)
-        parts = (self.frame(np.ascontiguousarray(f.pixels[outer.slices])) for f in frames)
-        result = part.between(*parts, progress=progress)[0]
-        result = replace(result, timings={"look": surroundings.seconds, **result.timings})
-        return result.part(box.inside(outer), (outer.x, outer.y))
-
-    def _at(
-        self,
-        frames: tuple[Frame, Frame],
-        points: NDArray[np.float64],
-        progress: StageProgress | bool | None,
-    ) -> PointFlow:
-        """Estimate the flow of points, from regions around them."""
-        height, width = frames[0].shape
-        surroundings = Surroundings(frames, self.config, self.window)
-        boxes = boxes_around(points, frames[0].shape)
-        outer = [surroundings.of(box) for box in boxes]
-        if sum(box.width * box.height for box in outer) > _WORTH * height * width:
-            return self.between(*frames, progress=progress)[0].at(points)
-        two = self.config.bidirectional
-        flow = np.zeros((len(points), 2), np.float32)
-        visible = np.zeros(len(points), np.bool_) if two else None
-        certain = np.zeros(len(points), np.float32) if two else None
-        with stage_progress(progress) as told:
-            for k, box in enumerate(boxes):
-                which = box.contains(points)
-
-                def partly(stage: str, share: float, before: int = k) -> None:
-                    if told is not None:
-                        told(stage, (before + share) / len(boxes))
-
-                found = self._within(frames, box, surroundings, partly).at(points[which])
-                flow[which] = found.flow
-                if visible is not None and certain is not None:
-                    visible[which], certain[which] = found.visible, found.confidence
-        return PointFlow(flow, visible, certain)
+            return Regions(self, frames).of(region, progress)
+        return Regions(self, frames).at(at, progress)
 
     def explained(
         self,
@@ -265,7 +224,30 @@ class Estimator:
 
     def frame(self, image: ImageLike, name: str = "image") -> Frame:
         """Prepare an image that is part of several pairs; see `between`."""
-        return Frame(image, self._descriptor, name, self._coarse)
+        if self.max_memory is None:
+            return Frame(image, self._descriptor, name, self._coarse)
+        source = open_source(image, name)
+        if self.plan(source.shape).whole:
+            every = slice(None)
+            return Frame(source.read(every, every), self._descriptor, name, self._coarse)
+        return LargeFrame(source, self._descriptor, self._coarse)
+
+    def plan(self, shape: tuple[int, int]) -> Plan:
+        """Return what a run with images of this height and width needs; see `hamflow.plan`.
+
+        Raises
+        ------
+        InputError
+            If it does not fit into `max_memory`.
+        """
+        plan = plan_run(shape, self.config, self.window, self.max_memory)
+        plan.check()
+        if not plan.whole and self.config.temporal.method != "off":
+            raise InputError(
+                "Images that are computed tile by tile cannot be filtered along tracks; set "
+                "temporal.method to off, or allow more memory."
+            )
+        return plan
 
     def between(
         self,
@@ -305,11 +287,12 @@ class Estimator:
         self, frames: tuple[Frame, Frame], previous: Matches | None, clock: Clock
     ) -> tuple[FlowResult, Matches]:
         frame0, frame1 = frames
+        route = self._route(frames)
         # Descriptors and matching, check and completion: from coarse to fine.
         plan = SearchPlan(frame0.shape, self.config, self.window, previous)
         matches: Matches | None = None
         while (step := plan.next_step(matches)) is not None:
-            found = search(frames, step, self.config.matcher, clock)
+            found = search(frames, step, route.matcher(self.config.matcher), clock)
             with clock.stage("check", step.share + 0.25):
                 trusted = check([match.flow for match in found])
             with clock.stage("completion", step.share + 0.26):
@@ -320,7 +303,8 @@ class Estimator:
                         for mask, match in zip(trusted, found, strict=True)
                     ]
                 known = match_evidence(frames, found, sure, step.scale)
-                completed = [self.config.completion(direction) for direction in known]
+                complete = route.completion(self.config.completion)
+                completed = [complete(direction) for direction in known]
             matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         assert matches is not None
         matches = replace(matches, cut=is_cut(frames, matches))
@@ -335,18 +319,11 @@ class Estimator:
             certain = np.zeros(frame0.shape, np.float32)
         else:
             # Refinement, from the matching scale to the full size.
-            for k, direction in enumerate(matches.directions):
+            for k in range(len(matches.directions)):
                 with clock.stage("refinement", 0.6 + 0.15 * k):
                     pair = frames if k == 0 else (frame1, frame0)
-                    flows.append(
-                        self.config.refinement(
-                            pair,
-                            direction.completed,
-                            direction.trusted,
-                            matches.scale,
-                            flows[0] if k else None,
-                        )
-                    )
+                    opposite = flows[0] if k else None
+                    flows.append(route.refined(self.config.refinement, pair, matches, opposite))
 
             if len(flows) == 2:
                 # Time: the tracks of the pair before go on, or new ones begin.
@@ -357,12 +334,8 @@ class Estimator:
 
                 # Assessment: what is occluded, and how far each pixel can be trusted.
                 with clock.stage("assessment", 0.95):
-                    bits = frame0.bits(matches.scale), frame1.bits(matches.scale)
-                    refined = getattr(self.config.refinement, "finest", 1)
-                    finest = assessed_at(refined, matches.scale)
-                    hidden, certain = assess(
-                        frames, flows, bits, matches.directions, matches.scale, finest=finest
-                    )
+                    refinement = self.config.refinement
+                    hidden, certain = route.assessed(refinement, frames, matches, flows)
 
         certificate = matches.directions[0].certificate
         result = FlowResult(
@@ -381,6 +354,12 @@ class Estimator:
         )
         return result, matches
 
+    def _route(self, frames: tuple[Frame, Frame]) -> Route:
+        """Return the way through the stages: with whole images, or tile by tile."""
+        if isinstance(frames[0], LargeFrame):
+            return Tiles(self.plan(frames[0].shape))
+        return WholeImages()
+
 
 @overload
 def estimate(
@@ -393,6 +372,7 @@ def estimate(
     at: None = ...,
     scale: int | None = ...,
     model: str | None = ...,
+    max_memory: int | str | None = ...,
     progress: StageProgress | bool | None = ...,
 ) -> FlowResult: ...
 
@@ -408,6 +388,7 @@ def estimate(
     at: ArrayLike,
     scale: int | None = ...,
     model: str | None = ...,
+    max_memory: int | str | None = ...,
     progress: StageProgress | bool | None = ...,
 ) -> PointFlow: ...
 
@@ -422,6 +403,7 @@ def estimate(
     at: ArrayLike | None = None,
     scale: int | None = None,
     model: str | None = None,
+    max_memory: int | str | None = None,
     progress: StageProgress | bool | None = None,
 ) -> FlowResult | PointFlow:
     """Estimate the flow from one image to another.
@@ -437,7 +419,7 @@ def estimate(
     region, at
         A part of the first image, or points of it, to which the estimate is limited; see
         `Estimator.estimate`.
-    window, scale, model
+    window, scale, model, max_memory
         As for `Estimator`.
     progress : bool or callable, optional
         True shows a bar, on the terminal or in a notebook. A function is called with the name of
@@ -467,22 +449,12 @@ def estimate(
     >>> hamflow.estimate(image, image, preset="fast").flow.any()
     np.False_
     """
-    estimator = Estimator(preset, window=window, scale=scale, model=model)
+    estimator = Estimator(preset, window=window, scale=scale, model=model, max_memory=max_memory)
     if at is None:
         return estimator.estimate(image0, image1, region=region, progress=progress)
     if region is not None:
         raise InputError("region and at cannot be given together.")
     return estimator.estimate(image0, image1, at=at, progress=progress)
-
-
-def _given_window(window: WindowLike | Auto, config: EstimatorConfig) -> Window | None:
-    if isinstance(window, str):
-        if window != "auto":
-            raise InputError(
-                f"window must be 'auto', a number D, (u0, du, v0, dv) or a Window, not {window!r}."
-            )
-        return Window.of(config.square) if config.square else None
-    return Window.of(window)
 
 
 def _descriptor(setting: str, name: str, cell: int) -> Descriptor:

@@ -14,6 +14,10 @@ import hamflow
 from _problems import same_bytes
 from _route import SMALL, error, estimate, shifted, texture, usual
 from hamflow import Estimator
+from hamflow.io.sources import ArraySource
+from hamflow.pipeline import frame as frame_module
+from hamflow.pipeline.box import Box
+from hamflow.pipeline.frame import LargeFrame
 
 Array = NDArray[Any]
 
@@ -82,3 +86,22 @@ def test_modes_of_pictures(mode: str) -> None:
         assert np.allclose(pixels(picture), image[..., None] / 65535)
     else:
         assert np.allclose(pixels(picture), np.asarray(picture.convert("RGB")) / 255)
+
+
+def test_a_large_frame_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is computed part by part has the bytes of what is computed at once."""
+    monkeypatch.setattr(frame_module, "_READ", 3000)
+    monkeypatch.setattr(frame_module, "DESCRIBED", 200 * 200)
+    image = texture(203, 301)
+    estimator = Estimator("balanced")
+    usual_frame = estimator.frame(image)
+    large = LargeFrame(ArraySource(image), estimator._descriptor, estimator._coarse)
+    assert large.shape == usual_frame.shape
+    for scale in (1, 2, 4, 16):
+        assert same_bytes(large.at(scale), usual_frame.at(scale))
+        assert same_bytes(large.bits(scale), usual_frame.bits(scale))
+        assert same_bytes(large.wide_bits(scale), usual_frame.wide_bits(scale))
+        box = Box(3, 2, 5, 7)
+        part = large.part(box, scale).pixels
+        assert same_bytes(part, np.ascontiguousarray(usual_frame.at(scale)[box.slices]))
+        assert same_bytes(part, usual_frame.part(box, scale).pixels)

@@ -38,6 +38,14 @@ Model = Annotated[
         "hand-crafted descriptor that comes with Hamflow.",
     ),
 ]
+MaxMemory = Annotated[
+    str | None,
+    option(
+        "SIZE",
+        "What the process may take, such as 600MB or 4GB: larger images are computed tile by tile. "
+        "See hamflow plan.",
+    ),
+]
 MethodName = Annotated[
     str | None,
     option(
@@ -55,11 +63,18 @@ class SearchOptions:
     window: Window = "auto"
     scale: Scale = None
     model: Model = None
+    max_memory: MaxMemory = None
 
     def estimator(self, preset: str | EstimatorConfig) -> Estimator:
         """Return the estimator with the settings of a preset, changed by these options."""
         window = parse_auto_window(self.window)
-        return Estimator(preset, window=window, scale=self.scale, model=self.model)
+        return Estimator(
+            preset,
+            window=window,
+            scale=self.scale,
+            model=self.model,
+            max_memory=self.max_memory,
+        )
 
 
 def chosen_method(preset: str | None, method: str | None) -> str:

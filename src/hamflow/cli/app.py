@@ -53,6 +53,7 @@ COMMANDS = (
             "hamflow.cli.batch:batch",
         ),
         ("serve", "look at flow, and why it is so, in the browser", "hamflow.cli.serve:serve"),
+        ("plan", "say how much memory a run will need", "hamflow.cli.plan:plan"),
         ("demo", "try it on a rendered scene with known flow", "hamflow.cli.demo:demo"),
     ),
     *grouped(

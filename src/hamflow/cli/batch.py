@@ -170,6 +170,7 @@ def batch(
                 window=parse_auto_window(search.window),
                 scale=search.scale,
                 model=search.model,
+                max_memory=search.max_memory,
                 outputs=[kind for kind, wanted in asdict(files).items() if wanted],
                 suffix=flow_suffix("--format", suffix),
                 every=every,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hamflow._scale import reduced
 from hamflow._types import Image
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches
@@ -42,4 +41,4 @@ def is_cut(frames: tuple[Frame, Frame], matches: Matches) -> bool:
 def _boxes(frame: Frame) -> Image:
     """Return the mean colors of large boxes."""
     factor = max(1, min(frame.shape) // _BOXES)
-    return frame.kept(("boxes", factor), lambda: reduced(frame.pixels, factor))
+    return frame.at(factor)

@@ -7,16 +7,62 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hamflow._room import empty
 from hamflow._scale import reduced
 from hamflow._types import Bits, Image, ImageLike
 from hamflow.descriptors import Descriptor
 from hamflow.descriptors.architecture import CELL
 from hamflow.io.images import as_colors
+from hamflow.io.sources import ImageSource
+from hamflow.pipeline.box import Box, cover
 
 T = TypeVar("T")
 
+# Pixels of the images that are read at a time to reduce them, and pixels of a reduced image that
+# are described at a time with the margin that descriptors look at.
+_READ, DESCRIBED, _MARGIN = 2**22, 2**19, 64
 
-class Frame:
+
+class Levels:
+    """An image, or a part of one, at several scales.
+
+    Parameters
+    ----------
+    pixels : (H, W, 3) array of float32
+        From 0 to 1.
+    """
+
+    def __init__(self, pixels: Image) -> None:
+        self.pixels = pixels
+        self._kept: dict[Hashable, Any] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.pixels.shape[0], self.pixels.shape[1]
+
+    def at(self, scale: int) -> Image:
+        """Return the image reduced by a whole factor; sides are rounded up."""
+        if scale == 1:
+            return self.pixels
+        return self.kept(("image", scale), lambda: reduced(self.pixels, scale))
+
+    def part(self, box: Box, scale: int = 1) -> Levels:
+        """Return a part of the reduced image, given in its pixels."""
+        return Levels(np.ascontiguousarray(self.at(scale)[box.slices]))
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned when it was first called for this key.
+
+        With this, a later stage keeps what it computes from this frame alone.
+        """
+        if key not in self._kept:
+            self._kept[key] = make()
+        value: T = self._kept[key]
+        return value
+
+
+class Frame(Levels):
     """An image at several scales, with its descriptors; each is computed when first asked for.
 
     `hamflow.Estimator.frame` makes it. A frame that is part of several pairs (in a video, of two)
@@ -41,21 +87,9 @@ class Frame:
         name: str = "image",
         coarse: Descriptor | None = None,
     ) -> None:
-        self.pixels = as_pixels(image, name)
+        super().__init__(as_pixels(image, name))
         self._descriptor = descriptor
         self._coarse = coarse
-        self._kept: dict[Hashable, Any] = {}
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Height and width."""
-        return self.pixels.shape[0], self.pixels.shape[1]
-
-    def at(self, scale: int) -> Image:
-        """Return the image reduced by a whole factor; sides are rounded up."""
-        if scale == 1:
-            return self.pixels
-        return self.kept(("image", scale), lambda: reduced(self.pixels, scale))
 
     def bits(self, scale: int) -> Bits:
         """Return the descriptors of the reduced image."""
@@ -78,20 +112,69 @@ class Frame:
         times = CELL // scale
         return cells.repeat(times, axis=0).repeat(times, axis=1)[:height, :width]
 
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned when it was first called for this key.
 
-        With this, a later stage keeps what it computes from this frame alone.
-        """
-        if key not in self._kept:
-            self._kept[key] = make()
-        value: T = self._kept[key]
-        return value
+class LargeFrame(Frame):
+    """A frame whose image is read part by part, and is in memory only at reduced scales.
+
+    Parameters
+    ----------
+    source : ImageSource
+        The image.
+    descriptor : Descriptor
+        What describes its pixels.
+    coarse : Descriptor, optional
+        What describes its cells of 4×4 pixels.
+    """
+
+    def __init__(
+        self, source: ImageSource, descriptor: Descriptor, coarse: Descriptor | None = None
+    ) -> None:
+        self._source = source
+        self._descriptor = descriptor
+        self._coarse = coarse
+        self._kept: dict[Hashable, Any] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return self._source.shape
+
+    def at(self, scale: int) -> Image:
+        """Return the image reduced by a whole factor; sides are rounded up."""
+        return self.kept(("image", scale), lambda: self._reduced(scale))
+
+    def bits(self, scale: int) -> Bits:
+        """Return the descriptors of the reduced image."""
+        return self.kept(("bits", scale), lambda: self._described(self.at(scale)))
+
+    def part(self, box: Box, scale: int = 1) -> Levels:
+        """Return a part of the reduced image, given in its pixels."""
+        pixels = as_pixels(self._source.read(*box.enlarged(scale, self.shape).slices))
+        return Levels(pixels if scale == 1 else reduced(pixels, scale))
+
+    def _reduced(self, scale: int) -> Image:
+        """Return the image reduced by a whole factor, computed part by part."""
+        height, width = (-(-side // scale) for side in self.shape)
+        whole = empty((height, width, 3), np.float32)
+        for box in cover((height, width), max(1, _READ // scale**2), 0, 1):
+            whole[box.slices] = self.part(box, scale).pixels
+        return whole
+
+    def _described(self, image: Image) -> Bits:
+        """Return the descriptors of an image, computed part by part."""
+        bits = np.empty(image.shape[:2], np.uint64)
+        for box in cover(bits.shape, DESCRIBED, _MARGIN, 1):
+            outer = box.grown((_MARGIN, _MARGIN), (_MARGIN, _MARGIN), 1, bits.shape)
+            part = self._descriptor.bits(np.ascontiguousarray(image[outer.slices]))
+            bits[box.slices] = part[box.inside(outer).slices]
+        return bits
 
 
 def as_pixels(image: ImageLike, name: str = "image") -> Image:
     """Return any image as (H, W, 3) float32 in 0..1."""
     array = as_colors(image, name)
     if array.dtype.kind == "u":
-        array = array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)
+        most = np.float32(np.iinfo(array.dtype).max)
+        pixels: Image = empty(array.shape, np.float32)
+        return np.divide(array, most, out=pixels, dtype=np.float32)
     return np.ascontiguousarray(array, np.float32)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hamflow.config import EstimatorConfig
 from hamflow.errors import InputError
+from hamflow.pipeline.box import Box
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.scales import SearchPlan, plan_scales
@@ -27,31 +27,6 @@ _UNSURE = 2
 _CONTEXT = 32
 # Regions of points are made of squares with this side, in pixels, one around each point.
 _SQUARE = 32
-
-
-class Box(NamedTuple):
-    """A rectangle of pixels."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-
-    @property
-    def slices(self) -> tuple[slice, slice]:
-        """Rows and columns."""
-        return slice(self.y, self.y + self.height), slice(self.x, self.x + self.width)
-
-    def contains(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which of some points (N, 2) lie on its pixels."""
-        low = np.array([self.x, self.y]) - 0.5
-        high = low + np.array([self.width, self.height])
-        inside: NDArray[np.bool_] = ((points >= low) & (points <= high)).all(axis=1)
-        return inside
-
-    def inside(self, outer: Box) -> Box:
-        """Return the same rectangle relative to another one."""
-        return self._replace(x=self.x - outer.x, y=self.y - outer.y)
 
 
 def as_box(region: Sequence[int], shape: tuple[int, int]) -> Box:

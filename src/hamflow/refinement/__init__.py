@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
-from hamflow.refinement.confidence import assess, assessed_at
+from hamflow.refinement.confidence import assess, assess_with, assessed_at
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
+from hamflow.refinement.evidence import surroundings
 from hamflow.refinement.guarded import GuardedRefinement
 from hamflow.refinement.labeling import LabelingCompletion, label_motions
 from hamflow.refinement.pyramid import Upsampling, coarse_to_fine
@@ -28,6 +29,7 @@ __all__ = [
     "Upsampling",
     "VariationalRefinement",
     "assess",
+    "assess_with",
     "assessed_at",
     "check",
     "choose",
@@ -39,4 +41,5 @@ __all__ = [
     "label_motions",
     "occluded",
     "refine",
+    "surroundings",
 ]

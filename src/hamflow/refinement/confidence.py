@@ -59,7 +59,20 @@ def assess(
     hidden : (H, W) array of bool
     confidence : (H, W) array of float32
     """
-    certain, hidden = _run(frames, flows, bits, matched, scale, finest=finest)
+    around = surroundings(frames, bits, matched, scale)
+    return assess_with(frames, flows, around, scale, finest=finest)
+
+
+def assess_with(
+    frames: tuple[FrameLike, FrameLike],
+    flows: Sequence[Flow],
+    around: NDArray[np.float32],
+    scale: int,
+    *,
+    finest: int = 1,
+) -> tuple[Mask, Field]:
+    """Return what `assess` does, if what `surroundings` returns is known already."""
+    certain, hidden = _run(frames, flows, around, scale, finest=finest)
     if certain.shape != frames[0].shape:
         both = np.stack([certain, hidden], axis=2)
         factor = min(finest, scale)
@@ -105,15 +118,15 @@ def evidence(
         lead here; then what `surroundings` says; and the logarithm of the matching scale.
     """
     known = np.empty((*frames[0].at(min(finest, scale)).shape[:2], len(NAMES)), np.float32)
-    _run(frames, flows, bits, matched, scale, finest=finest, known=known)
+    around = surroundings(frames, bits, matched, scale)
+    _run(frames, flows, around, scale, finest=finest, known=known)
     return known
 
 
 def _run(
     frames: tuple[FrameLike, FrameLike],
     flows: Sequence[Flow],
-    bits: tuple[Bits, Bits],
-    matched: Sequence[Matched],
+    around: NDArray[np.float32],
     scale: int,
     *,
     finest: int,
@@ -133,7 +146,7 @@ def _run(
         first,
         second,
         cover,
-        surroundings(frames, bits, matched, scale),
+        around,
         scale // unit,
         (unit, math.log2(scale)),
         WEIGHTS,

@@ -95,6 +95,7 @@ def batch(
     window: WindowLike | Auto = "auto",
     scale: int | None = None,
     model: str | None = None,
+    max_memory: int | str | None = None,
     outputs: Iterable[str] = (),
     suffix: str = ".flo",
     every: int = 1,
@@ -126,6 +127,8 @@ def batch(
         A folder: new, empty, or that of an interrupted batch.
     preset, window, scale, model
         As for `Estimator`.
+    max_memory : int or str, optional
+        As for `Estimator`: what each worker may take.
     outputs : iterable of str
         What to write besides the flow: "viz", "backward", "occlusion", "confidence", "json".
     suffix : str
@@ -172,7 +175,7 @@ def batch(
     pairs, described = open_source(source, every)
     place = storage.absolute(output)
     _check_place(place, source)
-    estimator = Estimator(preset, window=window, scale=scale, model=model)
+    estimator = Estimator(preset, window=window, scale=scale, model=model, max_memory=max_memory)
     check_directions(options, estimator.config, str(preset))
     check_flow_path(os.path.join(gettempdir(), f"hamflow-check{suffix}"))  # the suffix
     work = Work(estimator, place, suffix, options)

@@ -74,8 +74,10 @@ def check_directions(options: Iterable[str], config: EstimatorConfig, preset: st
 
 def estimator_settings(estimator: Estimator) -> dict[str, Any]:
     """Return what the files of a pair depend on, apart from its images, ready for JSON."""
+    limit = {} if estimator.max_memory is None else {"max_memory": estimator.max_memory}
     return {
         **estimator.config.tables(),
+        **limit,
         "window": "auto" if estimator.window is None else estimator.window.as_tuple(),
         "version": hamflow.__version__,
         **estimator.fingerprints,

@@ -1,0 +1,125 @@
+"""The two ways through the stages behind the descriptors: with whole images, or tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from hamflow._types import Field, Flow, Mask
+from hamflow.pipeline import tiles
+from hamflow.pipeline.canvas import Canvas
+from hamflow.pipeline.frame import Frame, LargeFrame
+from hamflow.pipeline.matches import Matches
+from hamflow.pipeline.plan import Plan
+from hamflow.pipeline.tiled_matching import TiledCompletion, TiledMatcher
+from hamflow.pipeline.tiles import NewCanvas, Tiling
+from hamflow.refinement import assess, assessed_at
+from hamflow.stages import Completion, Matcher, Refinement
+
+Frames = tuple[Frame, Frame]
+
+
+class Route(Protocol):
+    """How each stage is run."""
+
+    def matcher(self, matcher: Matcher) -> Matcher:
+        """Return what matches."""
+
+    def completion(self, completion: Completion) -> Completion:
+        """Return what completes the matches."""
+
+    def refined(
+        self, refinement: Refinement, frames: Frames, matches: Matches, opposite: Flow | None
+    ) -> Flow:
+        """Return the flow at full size: forward, or backward if the opposite flow is known."""
+
+    def assessed(
+        self, refinement: Refinement, frames: Frames, matches: Matches, flows: Sequence[Flow]
+    ) -> tuple[Mask, Field]:
+        """Return what is hidden, and the confidence."""
+
+
+class WholeImages:
+    """Every stage gets the whole images."""
+
+    def matcher(self, matcher: Matcher) -> Matcher:
+        """Return the matcher itself."""
+        return matcher
+
+    def completion(self, completion: Completion) -> Completion:
+        """Return the completion itself."""
+        return completion
+
+    def refined(
+        self, refinement: Refinement, frames: Frames, matches: Matches, opposite: Flow | None
+    ) -> Flow:
+        """Return the flow at full size."""
+        found = matches.directions[0 if opposite is None else 1]
+        return refinement(frames, found.completed, found.trusted, matches.scale, opposite)
+
+    def assessed(
+        self, refinement: Refinement, frames: Frames, matches: Matches, flows: Sequence[Flow]
+    ) -> tuple[Mask, Field]:
+        """Return what is hidden, and the confidence."""
+        scale = matches.scale
+        bits = frames[0].bits(scale), frames[1].bits(scale)
+        finest = assessed_at(getattr(refinement, "finest", 1), scale)
+        return assess(frames, flows, bits, matches.directions, scale, finest=finest)
+
+
+class Tiles:
+    """Every stage works tile by tile as far as the plan says so.
+
+    Parameters
+    ----------
+    plan : Plan
+        How large tiles are.
+    canvas : callable, optional
+        Makes the fields of the result, by default in memory.
+    """
+
+    def __init__(self, plan: Plan, canvas: NewCanvas = Canvas) -> None:
+        self._plan = plan
+        self._tiling = plan.tiling
+        self._canvas = canvas
+
+    def matcher(self, matcher: Matcher) -> Matcher:
+        """Return a matcher that works tile by tile if the whole does not fit."""
+        return TiledMatcher(matcher, self._plan.matched_labels)
+
+    def completion(self, completion: Completion) -> Completion:
+        """Return a completion that works tile by tile if the whole does not fit."""
+        return TiledCompletion(completion, Tiling(self._plan.completed_pixels))
+
+    def refined(
+        self, refinement: Refinement, frames: Frames, matches: Matches, opposite: Flow | None
+    ) -> Flow:
+        """Return the flow at full size."""
+        found = matches.directions[0 if opposite is None else 1]
+        return tiles.refined(
+            refinement,
+            _large(frames),
+            (found.completed, found.trusted),
+            matches.scale,
+            opposite,
+            tiling=self._tiling,
+            canvas=self._canvas,
+        )
+
+    def assessed(
+        self, refinement: Refinement, frames: Frames, matches: Matches, flows: Sequence[Flow]
+    ) -> tuple[Mask, Field]:
+        """Return what is hidden, and the confidence."""
+        large, scale = _large(frames), matches.scale
+        around = tiles.surroundings_of(large, matches.directions, scale, self._tiling)
+        finest = assessed_at(getattr(refinement, "finest", 1), scale)
+        return tiles.assessed(
+            large, flows, around, scale, finest=finest, tiling=self._tiling, canvas=self._canvas
+        )
+
+
+def _large(frames: Frames) -> tuple[LargeFrame, LargeFrame]:
+    first, second = frames
+    assert isinstance(first, LargeFrame)
+    assert isinstance(second, LargeFrame)
+    return first, second
