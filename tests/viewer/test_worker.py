@@ -12,6 +12,7 @@ import pytest
 import hamflow
 from _viewer import moving
 from hamflow import Estimator
+from hamflow.evaluation.methods import Method
 from hamflow.viewer import worker
 from hamflow.viewer.kept_result import (
     explaining_folder,
@@ -19,6 +20,7 @@ from hamflow.viewer.kept_result import (
     read_result,
     write_result,
 )
+from hamflow.viewer.methods import PEERS
 from hamflow.viewer.registry import Registry
 from hamflow.viewer.worker import Request
 
@@ -87,11 +89,43 @@ def test_settings_of_the_user(tmp_path: Path) -> None:
     path.write_text('preset = "realtime"\n[completion]\nmethod = "none"\n')
     registry = Registry(preset=str(path))
     try:
-        assert list(registry.presets) == ["mine", "balanced", "fast", "realtime", "paper"]
+        names = list(registry.presets)
+        assert names[:6] == ["mine", "balanced", "fast", "realtime", "paper", "wta"]
         assert registry.presets["mine"] == str(path)
     finally:
         registry.close()
     assert answered(tmp_path, preset=str(path))[-1] == ("done", None)
+
+
+def test_winner_takes_all(tmp_path: Path) -> None:
+    assert answered(tmp_path, preset="wta", window=16)[-1] == ("done", None)
+    result, why = read_result(tmp_path / "result0"), read_explanation(tmp_path / "result0")
+    assert result.backward is None
+    assert why is not None
+    pixel = why.pixel(40, 30)
+    assert (pixel.u.slack, pixel.u.crf) == (None, None)
+    labels = [curve.labels[curve.wta] for curve in (pixel.u, pixel.v)]
+    assert result.flow[30, 40].tolist() == labels
+
+
+@pytest.mark.parametrize("method", PEERS)
+def test_methods_of_others(tmp_path: Path, method: str) -> None:
+    heard = answered(tmp_path, 3, preset=method)
+    assert heard[-1] == ("done", None)
+    assert [content for event, content in heard if event == "result"] == [(5, False), (6, False)]
+    result = read_result(tmp_path / "result1")
+    images = [hamflow.read_image(tmp_path / f"{k}.png") for k in (1, 2)]
+    assert (result.flow == Method(method)(*images).flow).all()
+    assert read_explanation(tmp_path / "result1") is None
+    low, high = result.flow.min(axis=(0, 1)), result.flow.max(axis=(0, 1))
+    window = result.window
+    assert window.contains(int(low[0]), int(low[1]))
+    assert window.contains(int(high[0]), int(high[1]))
+
+
+def test_images_of_two_sizes(tmp_path: Path) -> None:
+    with pytest.raises(hamflow.InputError, match="must have one size, but are 80×60 and 80×50"):
+        worker.check_one_size(moving(2)[0], moving(2, height=50)[0])
 
 
 def test_wrong_settings(tmp_path: Path) -> None:

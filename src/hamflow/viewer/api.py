@@ -19,8 +19,8 @@ from hamflow import __version__
 from hamflow.errors import HamflowError
 from hamflow.viewer.front import SESSION
 from hamflow.viewer.jobs import Job
+from hamflow.viewer.methods import described
 from hamflow.viewer.opening import cleaned, truth_suffix
-from hamflow.viewer.presets import described
 from hamflow.viewer.refusals import Refusal
 from hamflow.viewer.registry import Registry, Session, describe_job
 from hamflow.viewer.results import FORMATS, KeptResult

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hamflow.config import PRESETS, preset_config
 from hamflow.viewer.jobs import Job, JobQueue
 from hamflow.viewer.limits import Limits
+from hamflow.viewer.methods import offered
 from hamflow.viewer.opening import Opened, open_given, open_uploaded
 from hamflow.viewer.refusals import Refusal, unknown
 from hamflow.viewer.results import KeptResult
@@ -57,7 +57,7 @@ class Registry:
         limits: Limits | None = None,
     ) -> None:
         self.limits = Limits() if limits is None else limits
-        self.presets = _presets(preset)
+        self.presets = offered(preset)
         self.workspace = Workspace()
         self.cache = ByteCache(_CACHE_BYTES)
         self._lock = threading.RLock()
@@ -259,13 +259,6 @@ class Registry:
                 for result in session.results.values():
                     _remove(result.folder)
                 del self._sessions[session.id]
-
-
-def _presets(first: str) -> dict[str, str]:
-    """Return the presets by what the page calls them; the proposed one comes first."""
-    preset_config(first)  # raises an error if there is no such preset
-    name = first if first in PRESETS else Path(first).stem
-    return {name: first} | {known: known for known in reversed(PRESETS) if known != name}
 
 
 def describe_job(job: Job, position: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ process, and another one takes its place. Results come back in files.
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,16 +15,22 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from hamflow._processes import follow_parent
+from hamflow._types import Flow, Pixels
 from hamflow.crf.solver import CrfStep
-from hamflow.errors import HamflowError
+from hamflow.errors import HamflowError, InputError
 from hamflow.estimator import Estimator
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches
 from hamflow.pipeline.recording import Recording, SearchIteration
+from hamflow.result import FlowResult
 from hamflow.scale._limits import limit_memory
 from hamflow.viewer.kept_result import write_result
+from hamflow.viewer.methods import PEERS, settings
 from hamflow.viewer.source import read_frame
+from hamflow.window import Window
 
 _KEPT_ESTIMATORS = 4
 _NICENESS = 5  # the page answers first, although all cores compute
@@ -133,6 +140,9 @@ class _Worker:
                 self._say("pass", known)
 
         self._say("stage", ("reading", 0.0))
+        if request.preset in PEERS:
+            self._compare(request)
+            return
         recording = Recording(on_iteration)
         estimator = self._estimator(request.preset, request.window).recorded_by(recording)
         second = self._frame(estimator, request, 0)
@@ -146,6 +156,21 @@ class _Worker:
             write_result(folder, result, recording.explanation(result.scale))
             self._say("result", (request.first + number, result.cut))
 
+    def _compare(self, request: Request) -> None:
+        """Estimate by a method of OpenCV."""
+        from hamflow.evaluation.methods import Method  # noqa: PLC0415  (an extra)
+
+        method, pairs = Method(request.preset), len(request.folders)
+        for number, folder in enumerate(request.folders):
+            self._say("stage", ("matching", number / pairs))
+            images = [read_frame(path) for path in request.frames[number : number + 2]]
+            check_one_size(*images)
+            start = time.perf_counter()
+            flow = method(*images).flow
+            timings = {"matching": time.perf_counter() - start}
+            write_result(folder, _alone(flow, timings), None)
+            self._say("result", (request.first + number, False))
+
     def _frame(self, estimator: Estimator, request: Request, number: int) -> Frame:
         name = f"frame {request.first + number}"
         return estimator.frame(read_frame(request.frames[number]), name)
@@ -153,7 +178,7 @@ class _Worker:
     def _estimator(self, preset: str, window: Literal["auto"] | int) -> Estimator:
         key = (preset, window)
         if key not in self._estimators:
-            self._estimators[key] = Estimator(preset, window=window)
+            self._estimators[key] = Estimator(settings(preset), window=window)
         self._estimators.move_to_end(key)
         while len(self._estimators) > _KEPT_ESTIMATORS:
             self._estimators.popitem(last=False)
@@ -162,3 +187,19 @@ class _Worker:
     def _say(self, event: str, content: Any) -> None:
         message: Message = (event, content)
         self._connection.send(message)
+
+
+def check_one_size(first: Pixels, second: Pixels) -> None:
+    """Raise an InputError if two images differ in size; OpenCV would say it in its own words."""
+    if first.shape != second.shape:
+        sizes = [f"{image.shape[1]}×{image.shape[0]}" for image in (first, second)]
+        raise InputError(f"The two images must have one size, but are {' and '.join(sizes)}.")
+
+
+def _alone(flow: Flow, timings: dict[str, float]) -> FlowResult:
+    """Return a flow of which nothing else is known as a result."""
+    flow = np.nan_to_num(flow, nan=0.0, posinf=0.0, neginf=0.0)
+    low = np.floor(flow.min(axis=(0, 1))).astype(int)
+    count = np.ceil(flow.max(axis=(0, 1))).astype(int) - low + 1
+    window = Window(int(low[0]), int(count[0]), int(low[1]), int(count[1]))
+    return FlowResult(flow, None, None, None, None, None, None, window, 1, timings=timings)
