@@ -195,7 +195,17 @@ class Estimator:
 
         For a video: ``hamflow.video(source, estimator.recorded_by(recording))``, and with each
         item ``recording.explanation(item.result.scale)``.
+
+        Raises
+        ------
+        InputError
+            If `max_memory` is given.
         """
+        if self.max_memory is not None:
+            raise InputError(
+                "max_memory and what explains a result exclude each other, because that takes "
+                "memory for each label of each pixel; leave max_memory out."
+            )
         directions = 2 if self.config.bidirectional else 1
         matcher = RecordedMatcher(self.config.matcher, directions, recording)
         recorded = copy(self)

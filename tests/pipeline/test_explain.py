@@ -178,6 +178,11 @@ def test_it_is_ready_for_json() -> None:
     assert np.shape(text["hamming"]["cost"]) == (17, 17)
 
 
+def test_memory_is_not_bounded() -> None:
+    with pytest.raises(InputError, match="max_memory and what explains a result exclude"):
+        Estimator(SMALL, max_memory="4 GB").explained(*shifted(6, -4))
+
+
 def test_a_pixel_outside() -> None:
     with pytest.raises(InputError, match=r"\(80, 3\) is outside of the image"):
         explained()[1].pixel(80, 3)
