@@ -39,7 +39,9 @@ export class Summary {
     const table = element("dl", { className: "numbers" }, ...rows.map(([name, value]) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value))));
     const parts = [table];
-    if (meta.history?.length) parts.push(convergence(meta.history));
+    const trace = app.panes[app.active].run.traces?.get(app.index);
+    if (trace) parts.push(convergence(trace.history, trace.passes));
+    else if (meta.history?.length) parts.push(convergence(meta.history));
     if (seconds > 0) parts.push(stages(meta.timings, seconds));
     this.box.replaceChildren(...parts);
   }
