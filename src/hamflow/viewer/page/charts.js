@@ -270,7 +270,8 @@ export function convergence(history, passes = []) {
     const words = [group.scale ? `1/${group.scale}` : "", group.direction ?? ""].join(" ").trim();
     drawing.append(text(inner.left + slot * (g + 0.5), height - 5, words || "matching scale", "middle"));
   });
-  const last = history.at(-1);
+  // The certificate of a result is that of its forward search.
+  const last = history.findLast((step) => step.direction !== "backward");
   const gap = last && (last.energy - last.bound) / (Math.abs(last.bound) || 1);
   drawing.setAttribute("aria-label", last
     ? `Bound ${last.bound.toFixed(0)}, energy ${last.energy.toFixed(0)}, gap ${(100 * gap).toFixed(2)} percent`
