@@ -145,9 +145,9 @@ export class HeatMap {
     const side = map.cost.length;
     const cell = 12;
     const { canvas } = this;
-    canvas.width = canvas.height = 2 * cell * side;
-    const context = canvas.getContext("2d");
-    context.scale(2, 2);
+    if (canvas.width !== 2 * cell * side) canvas.width = canvas.height = 2 * cell * side;
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    context.setTransform(2, 0, 0, 2, 0, 0);
     const style = getComputedStyle(document.documentElement);
     map.cost.forEach((row, j) => row.forEach((cost, i) => {
       context.fillStyle = heat(cost / (bits / 2));

@@ -129,9 +129,14 @@ export class Stage {
     const { app, renderer } = this;
     const ratio = renderer.resize();
     if (pictures) renderer.clear(this.background());
-    this.drawing.width = renderer.canvas.width;
-    this.drawing.height = renderer.canvas.height;
     const context = this.drawing.getContext("2d");
+    const { width, height } = renderer.canvas;
+    if (this.drawing.width !== width || this.drawing.height !== height) {
+      this.drawing.width = width;
+      this.drawing.height = height;
+    } else {
+      context.clearRect(0, 0, width, height);
+    }
     if (!app.source) return;
     for (const { pane, box, clip = box } of this.boxes()) {
       const layer = app.layerOf(pane);
