@@ -158,6 +158,7 @@ def test_layers_are_those_of_python(
         assert wrong.sum() <= (1 if name == "Error" else 0), name
     for name in ("Arrows", "Occlusion", "Confidence"):
         page.get_by_role("radio", name=name, exact=True).click()
+        seen(page, [])
         screenshot(page, f"file-{name.lower()}")
 
 

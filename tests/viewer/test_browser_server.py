@@ -22,7 +22,6 @@ from hamflow.pipeline.explain import Explanation
 from hamflow.result import FlowResult
 
 HEIGHT, WIDTH = 160, 256
-pytest.importorskip("hamflow.cli.serve")
 REFUSED = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d.*")
 
 

@@ -19,7 +19,7 @@ export function percentile(values, share) {
 
 export class App extends EventTarget {
   sources = [];
-  runs = []; // {key, source, label, results: Map from index to id, cuts: Set, job}
+  runs = []; // {key, source, label, results: Map from index to id, cuts: Set, traces: Map}
   source = null;
   index = 0; // of the first frame of the shown pair
   mode = "one";

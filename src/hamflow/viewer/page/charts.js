@@ -145,9 +145,9 @@ export class HeatMap {
     const side = map.cost.length;
     const cell = 12;
     const { canvas } = this;
-    canvas.width = canvas.height = 2 * cell * side;
-    const context = canvas.getContext("2d");
-    context.scale(2, 2);
+    if (canvas.width !== 2 * cell * side) canvas.width = canvas.height = 2 * cell * side;
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    context.setTransform(2, 0, 0, 2, 0, 0);
     const style = getComputedStyle(document.documentElement);
     map.cost.forEach((row, j) => row.forEach((cost, i) => {
       context.fillStyle = heat(cost / (bits / 2));
@@ -212,29 +212,42 @@ function heat(share) {
   return `rgb(${r} ${g} ${b})`;
 }
 
+/** Steps by scale and direction: where the bound was after each pass, and the energy of labels. */
+function searches(history, passes) {
+  const groups = new Map();
+  const of = ({ scale, direction }) => {
+    const key = `${scale ?? ""} ${direction ?? ""}`;
+    if (!groups.has(key)) groups.set(key, { scale, direction, bounds: [], energies: [] });
+    return groups.get(key);
+  };
+  for (const step of passes.length ? passes : history) of(step).bounds.push([step.iteration, step.bound]);
+  for (const step of history) {
+    const { bounds, energies } = of(step);
+    // Labels are found after the last pass of an iteration.
+    const at = bounds.findLastIndex(([iteration]) => iteration <= step.iteration);
+    energies.push([Math.max(0, at), step.energy]);
+  }
+  return [...groups.values()];
+}
+
 /**
- * Bound and energy after each iteration, a group for each scale and direction: each in percent
- * above its last bound, so that groups of different sizes can be read on one axis.
+ * Bound and energy as they converge, a group for each scale and direction: each in percent above
+ * its last bound, so that groups of different sizes can be read on one axis.
  */
-export function convergence(history) {
+export function convergence(history, passes = []) {
   const height = 96;
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", class: "curve" });
-  const groups = [];
-  for (const step of history) {
-    const key = `${step.scale ?? ""} ${step.direction ?? ""}`;
-    if (groups.at(-1)?.key !== key) groups.push({ key, steps: [], scale: step.scale, direction: step.direction });
-    groups.at(-1).steps.push(step);
-  }
+  const groups = searches(history, passes);
   const inner = { left: 34, right: WIDTH - 6, top: 8, bottom: height - 18 };
   for (const group of groups) {
-    const last = group.steps.at(-1);
-    const base = Math.abs(last.bound) || 1;
-    group.rows = group.steps.map((step) => ({
-      bound: (100 * (step.bound - last.bound)) / base,
-      energy: (100 * (step.energy - last.bound)) / base,
-    }));
+    const last = group.bounds.at(-1)[1];
+    const percent = (value) => (100 * (value - last)) / (Math.abs(last) || 1);
+    group.rows = {
+      bound: group.bounds.map(([, value], k) => [k, percent(value)]),
+      energy: group.energies.map(([k, value]) => [k, percent(value)]),
+    };
   }
-  const values = groups.flatMap((group) => group.rows.flatMap((row) => [row.bound, row.energy]));
+  const values = groups.flatMap(({ rows }) => [...rows.bound, ...rows.energy].map(([, value]) => value));
   const low = Math.min(0, ...values);
   const high = Math.max(...values, low + 1e-3);
   const y = (value) => inner.bottom - ((value - low) / (high - low)) * (inner.bottom - inner.top);
@@ -244,22 +257,29 @@ export function convergence(history) {
   }
   const slot = (inner.right - inner.left) / Math.max(groups.length, 1);
   groups.forEach((group, g) => {
-    const count = group.rows.length;
+    const count = group.bounds.length;
     const x = (k) => inner.left + slot * (g + 0.12 + 0.76 * (count > 1 ? k / (count - 1) : 0.5));
-    for (const name of ["bound", "energy"]) {
-      const ys = group.rows.map((row) => row[name]);
-      drawing.append(svg("path", { class: name, d: path(ys.map((_, k) => k), ys, x, y) }));
-      ys.forEach((value, k) => drawing.append(svg("circle", { class: `${name}-dot`, cx: x(k), cy: y(value), r: 2.6 })));
+    for (const [name, rows] of Object.entries(group.rows)) {
+      const xs = rows.map(([k]) => k);
+      drawing.append(svg("path", { class: name, d: path(xs, rows.map(([, value]) => value), x, y) }));
+      const dots = name === "energy" || count === 1 ? rows : rows.slice(-1);
+      for (const [k, value] of dots) {
+        drawing.append(svg("circle", { class: `${name}-dot`, cx: x(k), cy: y(value), r: 2.6 }));
+      }
     }
     const words = [group.scale ? `1/${group.scale}` : "", group.direction ?? ""].join(" ").trim();
     drawing.append(text(inner.left + slot * (g + 0.5), height - 5, words || "matching scale", "middle"));
   });
-  const last = history.at(-1);
+  // The certificate of a result is that of its forward search.
+  const last = history.findLast((step) => step.direction !== "backward");
   const gap = last && (last.energy - last.bound) / (Math.abs(last.bound) || 1);
-  drawing.setAttribute("aria-label", last ? `Bound ${last.bound.toFixed(0)}, energy ${last.energy.toFixed(0)}, gap ${(100 * gap).toFixed(2)} percent` : "No iteration yet");
+  drawing.setAttribute("aria-label", last
+    ? `Bound ${last.bound.toFixed(0)}, energy ${last.energy.toFixed(0)}, gap ${(100 * gap).toFixed(2)} percent`
+    : "The bound of the joint model after each pass");
+  const key = (name) => [element("i", { className: `key ${name}-key` }), `${name} `];
   return element("figure", { className: "chart" },
     element("figcaption", {},
-      element("span", {}, element("i", { className: "key energy-key" }), "energy ", element("i", { className: "key bound-key" }), "bound (%)"),
+      element("span", { title: "In percent above the last bound of each search" }, ...key("energy"), ...key("bound"), "(%)"),
       element("span", { className: "reading" }, last ? `gap ${number(100 * gap)} %` : "")),
     drawing);
 }

@@ -84,7 +84,10 @@ export class Data {
   }
 
   array(result, name) {
-    return this.#get(this.arrays, `${result} ${name}`, () => this.store.layer(result, name));
+    const meta = this.meta(result);
+    if (!meta) return null;
+    const pixels = meta.width * meta.height;
+    return this.#get(this.arrays, `${result} ${name}`, () => this.store.layer(result, name, pixels));
   }
 
   bitmap(source, k) {

@@ -4,7 +4,7 @@
 import { ERROR_COLORS, ERROR_LIMITS, WHEEL } from "./colors.js";
 
 export const MODES = {
-  image: 0, flow: 1, overlay: 2, gray: 3, mask: 4, error: 5, faded: 6,
+  image: 0, flow: 1, overlay: 2, gray: 3, mask: 4, error: 5, faded: 6, warped: 7,
 };
 
 const VERTEX = `#version 300 es
@@ -63,6 +63,19 @@ vec3 errorColor(float error) {
   return texelFetch(palette, ivec2(step, 1), 0).rgb;
 }
 
+// As hamflow.warp: bilinear, and black where the flow is unknown or leaves the image.
+vec3 warpedColor(vec2 at) {
+  ivec2 last = textureSize(second, 0) - 1;
+  if (unknown(at.x) || unknown(at.y)) return vec3(0.0);
+  if (any(lessThan(at, vec2(0.0))) || any(greaterThan(at, vec2(last)))) return vec3(0.0);
+  ivec2 a = ivec2(floor(at));
+  ivec2 b = min(a + 1, last);
+  vec2 share = at - vec2(a);
+  vec3 above = mix(texelFetch(second, a, 0).rgb, texelFetch(second, ivec2(b.x, a.y), 0).rgb, share.x);
+  vec3 below = mix(texelFetch(second, ivec2(a.x, b.y), 0).rgb, texelFetch(second, b, 0).rgb, share.x);
+  return mix(above, below, share.y);
+}
+
 float gray(vec3 c) { return dot(c, vec3(0.299, 0.587, 0.114)); }
 
 vec3 colorAt(vec2 at) {
@@ -78,6 +91,8 @@ vec3 colorAt(vec2 at) {
   return mix(a.rgb, vec3(1.0), 0.45);
 #elif MODE == ${MODES.overlay}
   return flowColor(a.xy) * (0.4 + 0.6 * gray(texelFetch(second, pixel, 0).rgb));
+#elif MODE == ${MODES.warped}
+  return warpedColor(vec2(pixel) + a.xy);
 #elif MODE == ${MODES.mask}
   float light = gray(texelFetch(second, pixel, 0).rgb);
   return a.x > 0.0 ? mix(vec3(1.0, 0.45, 0.1), vec3(light), 0.35) : vec3(0.15 + 0.5 * light);
@@ -238,8 +253,9 @@ export class Renderer {
    * @param {object} box x, y, width, height of the pane in device pixels, from the top left
    * @param {object} view x, y of the image in the middle of the pane; scale in device pixels
    * @param {object} clip as box: the part of the pane to draw in
+   * @param {number} most samples per pixel of the screen and direction, where the image is reduced
    */
-  draw(what, box, view, clip = box) {
+  draw(what, box, view, clip = box, most = 4) {
     const { gl } = this;
     const uniforms = this.#use(what.mode);
     const flip = (area) => this.canvas.height - area.y - area.height;
@@ -250,7 +266,7 @@ export class Renderer {
     );
     gl.uniform1f(uniforms.full, what.full ?? 1);
     gl.uniform1f(uniforms.reach, 1 / view.scale);
-    gl.uniform1i(uniforms.samples, Math.min(4, Math.max(1, Math.ceil(1 / view.scale - 0.01))));
+    gl.uniform1i(uniforms.samples, Math.min(most, Math.max(1, Math.ceil(1 / view.scale - 0.01))));
     what.first.tiles.forEach((tile, k) => {
       gl.activeTexture(gl.TEXTURE0);
       gl.bindTexture(gl.TEXTURE_2D, tile.texture);

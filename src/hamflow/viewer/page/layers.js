@@ -44,7 +44,12 @@ export function picture(name, data, source, index, result, full) {
   switch (name) {
     case "frame1": return one("image", frame(index));
     case "frame2": return one("image", frame(index + 1));
-    case "warped": return result && one("image", data.warped(result));
+    case "warped": {
+      const flow = result && data.layer(result, "flow");
+      // A vector may lead from one tile to another, so an image in tiles is warped beforehand.
+      if (flow?.tiles.length > 1) return one("image", data.warped(result));
+      return two("warped", flow, frame(index + 1));
+    }
     case "flow":
     case "truth":
     case "backward": return result && one("flow", data.layer(result, name));

@@ -94,6 +94,7 @@ function setUpSources(app, store, runs) {
     options(select, app.sources.map((source) => [source.id, title(source)]), app.source?.id ?? "");
     select.disabled = app.sources.length < 2;
     get("empty").hidden = app.sources.length > 0;
+    select.hidden = !app.sources.length;
     get("remove").disabled = !app.source;
   };
   app.on("sources", update);
@@ -204,7 +205,7 @@ async function load(app, store, runs) {
       sources.forEach((source) => runs.addGiven(source));
       earlier.forEach((run) => runs.follow(run.job));
       const { upload_bytes: bytes, upload_files: files, pixels } = info.limits;
-      get("limits").textContent = `Up to ${files} files, ${megabytes(bytes)} together, ${number(pixels / 1e6, 0)} million pixels each. They stay on this machine.`;
+      get("limits").textContent = `Up to ${files} files, ${megabytes(bytes)} together, ${number(pixels / 1e6, 0)} million pixels each. They are removed when the server ends.`;
     } else {
       app.runs = earlier.map((run) => ({
         ...run,

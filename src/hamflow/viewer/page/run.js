@@ -78,7 +78,7 @@ export class Runs {
     let run = app.runs.find((each) => each.key === key);
     const created = !run;
     if (!run) {
-      run = { key, source: job.source, label: runLabel(job), results: new Map(), cuts: new Set() };
+      run = { key, source: job.source, label: runLabel(job), results: new Map(), cuts: new Set(), traces: new Map() };
       app.runs.push(run);
     }
     let news = created;
@@ -87,6 +87,8 @@ export class Runs {
       run.results.set(Number(index), id);
     }
     for (const index of job.cuts ?? []) run.cuts.add(index);
+    const newest = trace(job);
+    if (newest.passes.length) run.traces.set(newest.index, newest);
     if (!news) return;
     if (show && created && app.source?.id === job.source) {
       // The new result takes the marked pane; the other pane keeps what it is compared with.
@@ -114,7 +116,7 @@ export class Runs {
       const chart = element("div", {});
       const box = element("article", { className: "job" },
         element("header", {}, element("b", {}, runLabel(job)), words, cancel), bar, chart);
-      card = { box, bar, words, cancel, chart, steps: "" };
+      card = { box, bar, words, cancel, chart, steps: 0 };
       this.cards.set(job.id, card);
       this.jobs.prepend(box);
     }
@@ -122,13 +124,12 @@ export class Runs {
     card.bar.value = job.share ?? 0;
     card.bar.hidden = card.cancel.hidden = OVER.includes(job.state);
     card.words.textContent = stateText(job);
-    // What has converged is shown with the result; of a sequence, the pair that is being solved.
-    const newest = job.history?.at(-1)?.index;
-    const history = job.state === "running" ? (job.history ?? []).filter((step) => step.index === newest) : [];
-    const steps = `${newest} ${history.length}`;
+    // What has converged is shown with the result.
+    const { history, passes } = trace(job);
+    const steps = job.state === "running" ? history.length + passes.length : 0;
     if (steps !== card.steps) {
       card.steps = steps;
-      card.chart.replaceChildren(...(history.length ? [convergence(history)] : []));
+      card.chart.replaceChildren(...(steps ? [convergence(history, passes)] : []));
     }
     if (job.state === "failed" && !card.told) {
       card.told = true;
@@ -176,9 +177,16 @@ export class Runs {
   addGiven(source) {
     if (!source.result || this.app.runs.some((run) => run.key === source.result)) return;
     this.app.runs.push({
-      key: source.result, source: source.id, label: "saved", results: new Map([[0, source.result]]), cuts: new Set(),
+      key: source.result, source: source.id, label: "saved", results: new Map([[0, source.result]]), cuts: new Set(), traces: new Map(),
     });
   }
+}
+
+/** How the pair that is being solved, or was the last one, has converged. */
+function trace({ history = [], passes = [] }) {
+  const index = (passes.at(-1) ?? history.at(-1))?.index;
+  const here = (step) => step.index === index;
+  return { index, history: history.filter(here), passes: passes.filter(here) };
 }
 
 function stateText(job) {

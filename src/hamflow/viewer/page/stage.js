@@ -6,16 +6,20 @@ import { drawArrows, drawGrid, drawMarks, drawTrack, drawValues } from "./marks.
 
 const GAP = 2; // CSS pixels between panes
 const BLINK = 700; // milliseconds
+const REST = 150; // milliseconds without a change until the picture is drawn as well as it can be
 
 export class Stage {
   #queued = false;
+  #pictures = false; // whether the pictures are to be drawn, too
+  #rest = 0;
   #pointers = new Map(); // pointers that are down, for pan and pinch
   #moved = 0;
   #fitted = true;
 
   constructor(app, renderer, elements) {
     Object.assign(this, { app, renderer, ...elements });
-    app.on("view panes pixel sources", () => this.redraw());
+    app.on("view panes sources", () => this.redraw());
+    app.on("pixel", () => this.redraw({ pictures: false }));
     app.on("fit", () => this.fit());
     app.on("placed", () => {
       this.#fitted = false;
@@ -102,50 +106,69 @@ export class Stage {
     app.tell("view");
   }
 
-  redraw() {
+  /** Draw soon: everything, or what is drawn over the pictures alone. */
+  redraw({ pictures = true } = {}) {
+    this.#pictures ||= pictures;
     if (this.#queued) return;
     this.#queued = true;
     requestAnimationFrame(() => {
       this.#queued = false;
-      this.draw();
+      this.draw({ quick: true, pictures: this.#pictures });
+      if (!this.#pictures) return;
+      this.#pictures = false;
+      clearTimeout(this.#rest);
+      // A reduced image is smoothed when it rests: that would take too long for every step of a
+      // motion where there is no graphics card.
+      if (this.app.view.scale * (globalThis.devicePixelRatio || 1) < 0.5) {
+        this.#rest = setTimeout(() => this.draw(), REST);
+      }
     });
   }
 
-  draw() {
+  draw({ quick = false, pictures = true } = {}) {
     const { app, renderer } = this;
     const ratio = renderer.resize();
+    if (pictures) renderer.clear(this.background());
+    const context = this.drawing.getContext("2d");
+    const { width, height } = renderer.canvas;
+    if (this.drawing.width !== width || this.drawing.height !== height) {
+      this.drawing.width = width;
+      this.drawing.height = height;
+    } else {
+      context.clearRect(0, 0, width, height);
+    }
+    if (!app.source) return;
+    for (const { pane, box, clip = box } of this.boxes()) {
+      const layer = app.layerOf(pane);
+      if (pictures) this.#drawPicture(pane, layer, { box, clip, ratio, most: quick ? 2 : 4 });
+      context.save();
+      context.scale(ratio, ratio);
+      context.beginPath();
+      context.rect(clip.x, clip.y, clip.width, clip.height);
+      context.clip();
+      this.#drawOver(context, box, layer, app.resultOf(pane));
+      context.restore();
+    }
+    app.tell("drawn");
+  }
+
+  #drawPicture(pane, layer, { box, clip, ratio, most }) {
+    const { app, renderer } = this;
     const device = ({ x, y, width, height }) => ({
       x: Math.round(x * ratio),
       y: Math.round(y * ratio),
       width: Math.round((x + width) * ratio) - Math.round(x * ratio),
       height: Math.round((y + height) * ratio) - Math.round(y * ratio),
     });
-    renderer.clear(this.background());
-    this.drawing.width = renderer.canvas.width;
-    this.drawing.height = renderer.canvas.height;
-    const context = this.drawing.getContext("2d");
-    if (!app.source) return;
+    const result = app.resultOf(pane);
+    const what = layer && picture(layer, app.data, app.source, app.index, result, app.fullColor);
+    if (what) pane.last = what;
+    if (layerOf(layer)?.second) this.#backward(pane); // to be there when it is pointed at
+    // While the next frame is being loaded, the one before stays.
+    const shown = what ?? (pane.last?.first.freed || pane.last?.second?.freed ? null : pane.last);
+    if (shown?.first.width !== app.source.width || shown.first.height !== app.source.height) return;
     const view = { x: app.view.x, y: app.view.y, scale: app.view.scale * ratio };
-    for (const { pane, box, clip = box } of this.boxes()) {
-      const layer = app.layerOf(pane);
-      const result = app.resultOf(pane);
-      const what = layer && picture(layer, app.data, app.source, app.index, result, app.fullColor);
-      if (what) pane.last = what;
-      if (layerOf(layer)?.second) this.#backward(pane); // to be there when it is pointed at
-      // While the next frame is being loaded, the one before stays.
-      const shown = what ?? (pane.last?.first.freed || pane.last?.second?.freed ? null : pane.last);
-      if (shown?.first.width === app.source.width && shown.first.height === app.source.height) {
-        renderer.draw(shown, device(box), view, device(clip));
-      }
-      context.save();
-      context.scale(ratio, ratio);
-      context.beginPath();
-      context.rect(clip.x, clip.y, clip.width, clip.height);
-      context.clip();
-      this.#drawOver(context, box, layer, result);
-      context.restore();
-    }
-    app.tell("drawn");
+    renderer.draw(shown, device(box), view, device(clip), most);
   }
 
   #drawOver(context, box, layer, result) {

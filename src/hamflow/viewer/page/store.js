@@ -6,7 +6,7 @@
 //   runs()                     earlier estimates, [{source, label, results: {index: id}, ...}]
 //   frame(source, k, width)    a frame as a bitmap; a small one if the width is given
 //   result(id)                 numbers that describe a result
-//   layer(id, name)            a PixelArray
+//   layer(id, name, pixels)    a PixelArray, given the number of pixels
 //   warped(id)                 the second frame, warped to the first, as a bitmap
 //   pixel(id, x, y, signal)    what explains a pixel: costs, slacks, choices
 //   track(id, x, y)            a point through the frames, {points}
@@ -15,6 +15,8 @@
 // Only the server can compute (`computes`): upload, remove, run, watch, cancel.
 
 import { PixelArray } from "./arrays.js";
+
+const EXACT_PIXELS = 2 ** 21;
 
 /** An error whose message is one sentence for the user. */
 export class StoreError extends Error {}
@@ -83,8 +85,11 @@ export class ServerStore {
 
   result(id) { return this.#json(`results/${id}`); }
 
-  async layer(id, name) {
-    const response = await this.#fetch(`results/${id}/layers/${name}`);
+  async layer(id, name, pixels) {
+    // Flow in full precision, unless that would be large.
+    const flow = ["flow", "backward", "truth"].includes(name);
+    const query = flow && pixels <= EXACT_PIXELS ? "?type=float32" : "";
+    const response = await this.#fetch(`results/${id}/layers/${name}${query}`);
     const shape = response.headers.get("X-Shape").split(",").map(Number);
     return PixelArray.fromBuffer(await response.arrayBuffer(), response.headers.get("X-Dtype"), shape);
   }

@@ -32,14 +32,16 @@ export class Summary {
       Number.isFinite(meta.confidence) && ["Confidence", `${number(meta.confidence)} on average`],
       meta.summary && ["Flow", `${number(meta.summary.mean_length)} px on average, up to ${number(meta.summary.longest, 1)}`],
       meta.window && ["Window", `${number(u0, 0)} to ${number(u0 + du - 1, 0)}, ${number(v0, 0)} to ${number(v0 + dv - 1, 0)} px`],
-      meta.scale && ["Matched at", `1/${meta.scale} of the size`],
+      meta.scale && ["Matched at", meta.scale === 1 ? "full size" : `1/${meta.scale} of the size`],
       Number.isFinite(meta.gap) && meta.gap !== null && ["Duality gap", `${number(100 * meta.gap)} %`],
       seconds > 0 && ["Time", `${number(seconds)} s`],
     ].filter(Boolean);
     const table = element("dl", { className: "numbers" }, ...rows.map(([name, value]) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value))));
     const parts = [table];
-    if (meta.history?.length) parts.push(convergence(meta.history));
+    const trace = app.panes[app.active].run.traces?.get(app.index);
+    if (trace) parts.push(convergence(trace.history, trace.passes));
+    else if (meta.history?.length) parts.push(convergence(meta.history));
     if (seconds > 0) parts.push(stages(meta.timings, seconds));
     this.box.replaceChildren(...parts);
   }
