@@ -25,11 +25,13 @@ EXTRAS = {
     "report": ("jinja2",),
     "scale": ("fsspec", "pyarrow"),
     "test": (
-        *("av", "cv2", "flow_vis", "fsspec", "h5py", "hypothesis", "jinja2", "matplotlib"),
-        *("onnx", "onnxruntime", "playwright", "pyarrow", "pytest", "ray", "scipy", "xdist"),
+        *("av", "cv2", "fastapi", "flow_vis", "fsspec", "h5py", "httpx", "hypothesis", "jinja2"),
+        *("matplotlib", "onnx", "onnxruntime", "playwright", "pyarrow", "pytest"),
+        *("python_multipart", "ray", "schemathesis", "scipy", "uvicorn", "xdist"),
     ),
     "train": ("matplotlib", "tensorboard", "torch"),
     "video": ("av",),
+    "viewer": ("fastapi", "python_multipart", "uvicorn"),
 }
 
 
