@@ -442,6 +442,33 @@ def test_film(page: Page, estimates: Estimates) -> None:
     expect(timeline).to_contain_text("1–2 of 3")
 
 
+def test_what_a_page_lacks_is_said(
+    browser: Browser, scene: SyntheticScene, estimates: Estimates, tmp_path: Path
+) -> None:
+    result, explanation = estimates["fast"]
+    shown = Shown("a", [scene.image0], [ShownResult("a", result, explanation=explanation)])
+    write_page(tmp_path / "whole.html", [shown])
+    size = (tmp_path / "whole.html").stat().st_size
+    notes = write_page(tmp_path / "less.html", [shown], limit=size - 500_000)
+    alone = Shown("b", [], [ShownResult("b", result.flow)])
+    write_page(tmp_path / "alone.html", [alone])
+    with browser.new_context(offline=True) as context:
+        page = opened(context, (tmp_path / "less.html").as_uri())
+        wait(page, "globalThis.hamflow?.app?.panes[0].last")
+        expect(page.locator("#notes")).to_contain_text(notes[0])
+        told = mark(page, 60, 40)
+        assert told["u"]["cost"] == explanation.pixel(60, 40).u.cost.tolist()
+        assert told["u"]["slack"] is None
+        assert troubles(page) == []
+        # A flow without any image.
+        page = opened(context, (tmp_path / "alone.html").as_uri())
+        wait(page, "globalThis.hamflow?.app?.panes[0].last")
+        expect(page.locator("#layers button")).to_have_text(["Flow", "Arrows"])
+        mark(page, 60, 40)
+        expect(page.locator("#facts")).to_contain_text("there are no curves")
+        assert troubles(page) == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_narrow_light_and_dark(browser: Browser, file: Path, scheme: Any) -> None:
     with browser.new_context(
