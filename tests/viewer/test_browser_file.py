@@ -402,11 +402,19 @@ def test_keys_and_sheet(page: Page) -> None:
 
 def test_download(page: Page, tmp_path: Path, estimates: Estimates) -> None:
     page.get_by_text("Download").click()
-    with page.expect_download() as flow:
+    with page.expect_download() as flo:
         page.get_by_role("button", name="Flow (.flo").click()
-    flow.value.save_as(tmp_path / "saved.flo")
+    flo.value.save_as(tmp_path / "saved.flo")
     saved = hamflow.read_flow(tmp_path / "saved.flo")
     assert abs(saved - estimates["fast"][0].flow).max() <= 2**-10
+    page.get_by_text("Download").click()
+    with page.expect_download() as colors:
+        page.get_by_role("button", name="Colors (.png)").click()
+    colors.value.save_as(tmp_path / "colors.png")
+    flow = estimates["fast"][0].flow
+    wanted = flow_to_color(flow, typical_length(flow)).astype(int)
+    # Flow that is rounded to 1/1024 px may be on the other side of a step of color.
+    assert abs(hamflow.read_image(tmp_path / "colors.png") - wanted).max() <= 4
     page.get_by_text("Download").click()
     with page.expect_download() as view:
         page.get_by_role("button", name="This view (.png)").click()
