@@ -402,11 +402,19 @@ def test_keys_and_sheet(page: Page) -> None:
 
 def test_download(page: Page, tmp_path: Path, estimates: Estimates) -> None:
     page.get_by_text("Download").click()
-    with page.expect_download() as flow:
+    with page.expect_download() as flo:
         page.get_by_role("button", name="Flow (.flo").click()
-    flow.value.save_as(tmp_path / "saved.flo")
+    flo.value.save_as(tmp_path / "saved.flo")
     saved = hamflow.read_flow(tmp_path / "saved.flo")
     assert abs(saved - estimates["fast"][0].flow).max() <= 2**-10
+    page.get_by_text("Download").click()
+    with page.expect_download() as colors:
+        page.get_by_role("button", name="Colors (.png)").click()
+    colors.value.save_as(tmp_path / "colors.png")
+    flow = estimates["fast"][0].flow
+    wanted = flow_to_color(flow, typical_length(flow)).astype(int)
+    # Flow that is rounded to 1/1024 px may be on the other side of a step of color.
+    assert abs(hamflow.read_image(tmp_path / "colors.png") - wanted).max() <= 4
     page.get_by_text("Download").click()
     with page.expect_download() as view:
         page.get_by_role("button", name="This view (.png)").click()
@@ -440,6 +448,33 @@ def test_film(page: Page, estimates: Estimates) -> None:
     bar = timeline.locator("canvas")
     bar.click(position={"x": 20, "y": 20})
     expect(timeline).to_contain_text("1–2 of 3")
+
+
+def test_what_a_page_lacks_is_said(
+    browser: Browser, scene: SyntheticScene, estimates: Estimates, tmp_path: Path
+) -> None:
+    result, explanation = estimates["fast"]
+    shown = Shown("a", [scene.image0], [ShownResult("a", result, explanation=explanation)])
+    write_page(tmp_path / "whole.html", [shown])
+    size = (tmp_path / "whole.html").stat().st_size
+    notes = write_page(tmp_path / "less.html", [shown], limit=size - 500_000)
+    alone = Shown("b", [], [ShownResult("b", result.flow)])
+    write_page(tmp_path / "alone.html", [alone])
+    with browser.new_context(offline=True) as context:
+        page = opened(context, (tmp_path / "less.html").as_uri())
+        wait(page, "globalThis.hamflow?.app?.panes[0].last")
+        expect(page.locator("#notes")).to_contain_text(notes[0])
+        told = mark(page, 60, 40)
+        assert told["u"]["cost"] == explanation.pixel(60, 40).u.cost.tolist()
+        assert told["u"]["slack"] is None
+        assert troubles(page) == []
+        # A flow without any image.
+        page = opened(context, (tmp_path / "alone.html").as_uri())
+        wait(page, "globalThis.hamflow?.app?.panes[0].last")
+        expect(page.locator("#layers button")).to_have_text(["Flow", "Arrows"])
+        mark(page, 60, 40)
+        expect(page.locator("#facts")).to_contain_text("there are no curves")
+        assert troubles(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -140,6 +140,7 @@ def test_the_story(
     epe = float(endpoint_error(estimated[0].flow, scene.flow).mean())
     expect(page.locator("#summary")).to_contain_text(f"{epe:.2f} px")
 
+    read_layers(page, estimated[0])
     understand(page, *estimated)
     compare(page)
     save_files(page, tmp_path, *estimated)
@@ -170,6 +171,34 @@ def understand(page: Page, result: FlowResult, explanation: Explanation) -> None
     page.mouse.move(400, 420)
     wait(page, "hamflow.inspector.answer")
     assert page.evaluate("hamflow.inspector.answer.x === hamflow.app.pixel.x")
+
+
+def read_layers(page: Page, result: FlowResult) -> None:
+    """Read values of layers, which arrive as they are."""
+    read: Any = page.evaluate(
+        """async () => {
+          const { app, store } = hamflow;
+          const found = {};
+          for (const name of ["flow", "backward", "confidence", "occlusion"]) {
+            const layer = await store.layer(app.result, name);
+            found[name] = [[60, 40], [200, 120], [255, 159]].map(
+              ([x, y]) => Array.from({ length: layer.channels }, (_, c) => layer.at(x, y, c)));
+          }
+          return found;
+        }"""
+    )
+    for name, values in read.items():
+        array = getattr(result, name)
+        wanted = np.array(
+            [np.atleast_1d(array[y, x]) for x, y in ((60, 40), (200, 120), (255, 159))]
+        )
+        scale = {"confidence": 255, "occlusion": None}.get(name, 1)
+        if scale is None:
+            assert (np.array(values) > 0).tolist() == wanted.astype(bool).tolist()
+        else:
+            assert np.array(values) == pytest.approx(
+                wanted * scale, rel=1e-3, abs=0.51 * (scale > 1) + 1e-3
+            )
 
 
 def compare(page: Page) -> None:
@@ -328,37 +357,3 @@ def test_a_server_that_is_gone(browser: Browser, files: Path) -> None:
         process.wait(20)
         run(page, "fast")
         expect(page.locator("#messages")).to_contain_text("The server does not answer")
-
-
-def test_colors_of_the_served_layers(
-    page: Page, files: Path, estimated: tuple[FlowResult, Explanation]
-) -> None:
-    """The layers arrive as they are: what the page reads at a pixel is what Python has."""
-    result = estimated[0]
-    upload(page, files, "one.png", "two.png")
-    run(page, "fast")
-    done(page, "fast")
-    read: Any = page.evaluate(
-        """async () => {
-          const { app, store } = hamflow;
-          const found = {};
-          for (const name of ["flow", "backward", "confidence", "occlusion"]) {
-            const layer = await store.layer(app.result, name);
-            found[name] = [[60, 40], [200, 120], [255, 159]].map(
-              ([x, y]) => Array.from({ length: layer.channels }, (_, c) => layer.at(x, y, c)));
-          }
-          return found;
-        }"""
-    )
-    for name, values in read.items():
-        array = getattr(result, name)
-        wanted = np.array(
-            [np.atleast_1d(array[y, x]) for x, y in ((60, 40), (200, 120), (255, 159))]
-        )
-        scale = {"confidence": 255, "occlusion": None}.get(name, 1)
-        if scale is None:
-            assert (np.array(values) > 0).tolist() == wanted.astype(bool).tolist()
-        else:
-            assert np.array(values) == pytest.approx(
-                wanted * scale, rel=1e-3, abs=0.51 * (scale > 1) + 1e-3
-            )

@@ -1,6 +1,7 @@
 // The store of a page that holds all its data: what standalone.py has written into it.
 
 import { PixelArray, warp } from "./arrays.js";
+import { flowColor } from "./colors.js";
 import { decoded, inflated, undelta } from "./coding.js";
 import { Explanation } from "./explain.js";
 import { bitmap, StoreError } from "./store.js";
@@ -142,15 +143,32 @@ export class EmbeddedStore {
     return { points: points.sort((a, b) => a.index - b.index) };
   }
 
-  downloads(id, name) {
-    const stored = this.results.get(id).layers.flow;
+  downloads(id, name, view) {
+    const { layers, full_color: usual } = this.results.get(id);
+    const stored = layers.flow;
     return [
+      {
+        label: "Colors (.png)",
+        name: `${name}.png`,
+        url: async () => URL.createObjectURL(await this.#colors(id, view.full ?? usual)),
+      },
       {
         label: `Flow (.flo, rounded to ${stored.step} px)`,
         name: `${name}.flo`,
         url: async () => URL.createObjectURL(new Blob([await this.#flo(id)])),
       },
     ];
+  }
+
+  async #colors(id, full) {
+    const flow = await this.layer(id, "flow");
+    const picture = new ImageData(flow.width, flow.height);
+    for (let i = 0; i < flow.width * flow.height; i++) {
+      picture.data.set([...flowColor(flow.data[2 * i], flow.data[2 * i + 1], full), 255], 4 * i);
+    }
+    const canvas = new OffscreenCanvas(flow.width, flow.height);
+    canvas.getContext("2d").putImageData(picture, 0, 0);
+    return canvas.convertToBlob();
   }
 
   async #flo(id) {

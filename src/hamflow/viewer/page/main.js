@@ -51,6 +51,9 @@ async function start() {
     say(error.message, { stays: true });
     return;
   }
+  get("picture").addEventListener("webglcontextlost", () => {
+    say("The graphics card has lost the pictures; reload the page.", { stays: true });
+  });
   const failed = new Set();
   app.data = new Data(store, renderer, () => {
     app.tell("panes");
@@ -175,25 +178,30 @@ function setUpReading(app) {
   });
 }
 
-/** The pinned pixel of a sequence gets its track. */
+/** The pinned pixel of a sequence gets its track, which grows as results arrive. */
 function setUpTracks(app, store) {
-  let asked = "";
-  app.on("pixel runs", async () => {
-    const possible = app.pinned && app.result && app.source.frames > 2;
+  let busy = false;
+  const ask = async () => {
     const run = app.panes[app.active].run;
-    const key = possible ? `${app.result} ${app.pixel.x} ${app.pixel.y} ${run.results.size}` : "";
-    if (key === asked || (app.track && app.track.run === run && app.track.size === run.results.size)) return;
-    asked = key;
-    if (!possible) return;
+    const known = app.track && app.track.run === run && app.track.size === run.results.size;
+    if (busy || known || !app.pinned || !app.result || !(app.source.frames > 2)) return;
+    busy = true;
+    const { result, pixel } = app;
+    const size = run.results.size;
     try {
-      const { points } = await store.track(app.result, app.pixel.x, app.pixel.y);
-      if (asked !== key) return;
-      app.track = Object.assign(points, { run, size: run.results.size });
-      app.tell("view");
+      const { points } = await store.track(result, pixel.x, pixel.y);
+      if (app.pinned && app.result === result && app.pixel.x === pixel.x && app.pixel.y === pixel.y) {
+        app.track = Object.assign(points, { run, size });
+        app.tell("view");
+      }
+      busy = false;
+      ask();
     } catch (error) {
+      busy = false;
       say(error.message);
     }
-  });
+  };
+  app.on("pixel runs", ask);
 }
 
 async function load(app, store, runs) {

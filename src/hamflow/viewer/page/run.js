@@ -4,7 +4,7 @@ import { convergence, number } from "./charts.js";
 import { element, options } from "./heads.js";
 
 const OVER = ["done", "failed", "canceled"];
-const FLOWS = /\.(flo|pfm|flo5)$/i;
+const FLOWS = /\.(flo|pfm|flo5|npy|kitti\.png)$/i;
 
 /** What a run is called: its preset, and its window if it was given. */
 export function runLabel({ preset, window }) {

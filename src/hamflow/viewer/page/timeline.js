@@ -34,6 +34,14 @@ export class Timeline {
     this.canvas.addEventListener("pointermove", (event) => {
       if (this.canvas.hasPointerCapture(event.pointerId)) move(event);
     });
+    this.canvas.addEventListener("keydown", (event) => {
+      const last = app.source.frames - 2;
+      const to = { ArrowLeft: app.index - 1, ArrowRight: app.index + 1, Home: 0, End: last }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      event.stopPropagation();
+      app.setIndex(to);
+    });
     app.on("sources panes runs drawn", () => this.redraw());
     app.on("sources", () => {
       if (this.shown !== app.source?.id) this.stop();
