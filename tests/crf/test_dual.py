@@ -280,7 +280,7 @@ def test_the_bound_never_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = with_phi(usual(0, (3, 4), outer=4), np.random.default_rng(0))
     bounds = [step.bound for step in problem.solve().history]
     iterate, less = Dual.iterate, iter([0.0, 0.0, 30.0, 40.0])
-    monkeypatch.setattr(Dual, "iterate", lambda dual: iterate(dual) - next(less))
+    monkeypatch.setattr(Dual, "iterate", lambda dual, told: iterate(dual, told) - next(less))
     result = problem.solve()
     assert [step.bound for step in result.history] == [bounds[0], *[bounds[1]] * 3]
     assert result.bound == bounds[1]

@@ -109,12 +109,15 @@ def test_a_long_video(browser: Browser, tmp_path: Path) -> None:
     assert answer.json()["note"] == "Only the first 5 frames are shown."
 
 
-def test_a_result(browser: Browser, tmp_path: Path) -> None:
+def test_a_result(page: Page, browser: Browser, tmp_path: Path) -> None:
     content = result_file(tmp_path / "r.npz")
     answer = browser.post("/api/sources", files=[("files", ("r.npz", content))])
     source = answer.json()
     assert (source["kind"], source["frames"], source["width"]) == ("result", 0, 80)
     result = browser.get(f"/api/results/{source['result']}").json()
+    session = page.registry.session(browser.cookies[page.guard.session_cookie])
+    loaded = page.registry.result(session, source["result"]).load()
+    assert isinstance(loaded.flow, np.memmap)  # on the disk, however many there are
     assert not result["explained"]
     assert result["layers"] == ["flow"]
     pixel = browser.get(f"/api/results/{source['result']}/pixel?x=3&y=4").json()

@@ -205,7 +205,7 @@ class Registry:
         source = opened.source
         session.sources[source.id] = source
         for index, file in opened.results.items():
-            result = KeptResult(source, index, file=file)
+            result = KeptResult(source, index, file=file, new_folder=self.workspace.folder)
             session.results[result.id] = result
             if source.result is None:
                 source.result = result.id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ from hamflow.viewer.kept_result import (
     load_saved,
     read_explanation,
     read_result,
+    write_result,
 )
 from hamflow.viewer.refusals import Refusal
 from hamflow.viewer.source import Source, refused_files
+from hamflow.viewer.workspace import size_of
 from hamflow.visualize import typical_length
 
 LAYERS = ("flow", "backward", "occlusion", "confidence", "error", "truth")
@@ -50,9 +53,11 @@ class KeptResult:
     preset : str, or None
         How it was estimated; None if it was saved earlier.
     folder : Path, or None
-        Where the worker has written it.
+        Where the worker has written it; None before what was saved earlier is unpacked.
     file : Path, or None
         Where it was saved earlier.
+    new_folder : callable, or None
+        Makes a folder to unpack that to.
     size : int
         Bytes that it takes on the disk.
     """
@@ -62,6 +67,7 @@ class KeptResult:
     preset: str | None = None
     folder: Path | None = None
     file: Path | None = None
+    new_folder: Callable[[], Path] | None = None
     size: int = 0
     id: str = field(default_factory=new_id)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -73,13 +79,21 @@ class KeptResult:
         """Return the result itself; its arrays are mapped into memory."""
         with self._lock:
             if self._loaded is None:
-                if self.folder is not None:
-                    self._loaded = read_result(self.folder)
-                else:
-                    assert self.file is not None
-                    with refused_files({self.file: self.file.name}):
-                        self._loaded = load_saved(self.file)
+                if self.folder is None:
+                    self._unpack()
+                assert self.folder is not None
+                self._loaded = read_result(self.folder)
             return self._loaded
+
+    def _unpack(self) -> None:
+        """Write what was saved earlier as the worker would, so that it need not be in memory."""
+        assert self.file is not None
+        assert self.new_folder is not None
+        with refused_files({self.file: self.file.name}):
+            result = load_saved(self.file)
+        folder = self.new_folder()
+        write_result(folder, result, None)
+        self.folder, self.size = folder, size_of(folder)
 
     def explanation(self) -> Explanation | None:
         """Return what explains it, as long as that is kept."""
