@@ -57,7 +57,10 @@ export class App extends EventTarget {
   /** Pixels in full color: as chosen, or one for all shown results, so that they compare. */
   get fullColor() {
     if (this.full !== null) return this.full;
-    return Math.max(...this.shownPanes.map((pane) => this.#commonLength(pane.run))) || 1;
+    const lengths = this.shownPanes.map((pane) => this.#commonLength(pane.run));
+    // The smallest: a result full of wild vectors must not make the others pale.
+    const known = lengths.filter((length) => length > 0);
+    return known.length ? Math.min(...known) : 1;
   }
 
   /** One scale for all frames, so that colors do not flicker: hamflow.visualize.common_length. */
