@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+comma := ,
 # The CPU build, which is all that the tests need; an unpinned torch may bring gigabytes of CUDA.
 TORCH ?= torch==2.13.0
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native src -type f -not -name '*.pyc' 2>/dev/null)
@@ -12,21 +13,30 @@ JOBS ?= 2
 
 .PHONY: demo lint test test-quick browser test-neon test-native bench paper results stubs wheel clean
 
-# What is installed is the package as a user would have it, not a link into this folder.
+# pip with one line for each package that it fetches and each file that is compiled, and with all
+# that it said if it fails. What is installed is the package as a user would have it, not a link
+# into this folder.
+define install
+	@test -x $(BIN)/python || { echo "Setting up $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@mkdir -p build; { $(BIN)/python -m pip install -v --disable-pip-version-check $(1) 2>&1 || \
+	  echo "pip failed"; } | tee build/install.log | awk ' \
+	  /Building CXX object/ { sub(/^ */, ""); sub(/ Building.*native\//, " compiling native/"); \
+	                          sub(/\.o$$/, ""); print; fflush() } \
+	  /^ *Collecting|Configuring CMake|Installing collected/ { sub(/^ */, ""); print; fflush() }'
+	@if tail -n 1 build/install.log | grep -q "^pip failed"; then cat build/install.log; exit 1; fi
+endef
+
 $(VENV)/installed: $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check .
-	touch $@
+	$(call install,.)
+	@touch $@
 
 $(VENV)/installed-test: $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) ".[docs,lint,test,train]"
-	touch $(VENV)/installed $(VENV)/installed-docs $@
+	$(call install,$(TORCH) ".[docs$(comma)lint$(comma)test$(comma)train]")
+	@touch $(VENV)/installed $(VENV)/installed-docs $@
 
 $(VENV)/installed-docs: $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[docs]"
-	touch $(VENV)/installed $@
+	$(call install,".[docs]")
+	@touch $(VENV)/installed $@
 
 demo: $(VENV)/installed
 	$(BIN)/hamflow demo -o out

@@ -10,7 +10,10 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import sphinx.ext.autosummary
+from docutils import nodes
+from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -48,6 +51,7 @@ numpydoc_show_class_members = False  # members are written out below their class
 numpydoc_class_members_toctree = False
 intersphinx_mapping: dict[str, tuple[str, str | None]] = {}  # the build needs no network
 
+html_math_renderer = "mathml"
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
 nb_execution_mode = "off"  # the tutorial has its outputs; the tests run it
@@ -58,6 +62,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,
     "download_all_examples": False,
     "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
@@ -117,7 +122,16 @@ def write_pages(app: Sphinx) -> None:
             page.write_text(text, encoding="utf-8")
 
 
+def show_math(translator: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers show by themselves: no script from elsewhere."""
+    block = isinstance(node, nodes.math_block)
+    mathml = latex2mathml.tex2mathml(node.astext(), as_block=block)
+    translator.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
     """Write pages and rewrite links before anything is read."""
+    app.add_html_math_renderer("mathml", (show_math, None), (show_math, None))
     app.connect("builder-inited", write_pages)
     app.connect("source-read", rewrite_links)
