@@ -5,8 +5,8 @@
 
 opens ``hamflow serve`` with a rendered pair in the system's Chromium, without a graphics card. It
 prints the milliseconds until something is painted and until the first frame is there, those from
-pointing at a pixel to its curves, and those to draw the picture anew, and leaves two pictures of
-the page in the folder PICTURES.
+pointing at a pixel to its curves, those to draw the flow anew, and how many pictures per second
+one sees while panning. It leaves two pictures of the page in the folder PICTURES.
 """
 
 from __future__ import annotations
@@ -36,6 +36,18 @@ _HOVER = """async (places) => {
     found.push(performance.now() - start);
   }
   return found;
+}"""
+_PAN = """async () => {
+  const { app } = hamflow;
+  const end = performance.now() + 2000;
+  let count = 0;
+  for (; performance.now() < end; count++) {
+    app.view.pan(3, 1);
+    app.tell("view");
+    await new Promise(requestAnimationFrame);
+  }
+  app.tell("fit");
+  return count / 2;
 }"""
 # A pixel whose costs alone would mislead, while the flow is sure and follows the joint model.
 _PICK = """async () => {
@@ -92,6 +104,7 @@ def measure(page: Page, address: str, pixels: int, preset: str) -> None:
         f"{np.percentile(found, 95):.1f} ms"
     )
     print(f"drawing the flow: {page.evaluate(_DRAW):.0f} ms")
+    print(f"panning: {page.evaluate(_PAN):.0f} pictures per second")
 
 
 def take_pictures(page: Page, folder: Path) -> None:

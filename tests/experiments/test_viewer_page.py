@@ -25,6 +25,7 @@ def test_lines_and_pictures(
         "first paint",
         "from a pixel to its curves",
         "drawing the flow",
+        "panning",
         "Wrote",
         "Wrote",
     ]

@@ -51,7 +51,7 @@ export class Heads {
       button.setAttribute("role", "radio");
       button.addEventListener("click", () => app.setMode(button.dataset.mode));
     }
-    app.on("panes sources runs drawn blink", () => this.update());
+    app.on("panes sources runs blink", () => this.update());
   }
 
   update() {

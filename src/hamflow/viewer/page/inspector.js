@@ -28,7 +28,7 @@ export class Inspector {
     this.facts.append(element("div", { className: "lenses" }, ...this.lenses.map((lens) => lens.box), this.heat.box), this.table, this.others, this.why, this.whyNot);
     this.facts.hidden = true;
     this.unpin.addEventListener("click", () => app.setPixel(app.pixel, false));
-    app.on("pixel panes drawn", () => this.update());
+    app.on("pixel panes", () => this.update());
   }
 
   /** What was said about the marked pixel, or null while it is asked for. */
@@ -157,6 +157,10 @@ export class Inspector {
   #lenses({ x, y }, vector) {
     const { app } = this;
     const places = [[x, y], vector && [x + vector[0], y + vector[1]]];
+    const loaded = [0, 1].map((k) => app.source.frames > app.index + k && Boolean(app.data.bitmap(app.source.id, app.index + k)));
+    const key = JSON.stringify([app.source.id, app.index, places, loaded, app.pinned]);
+    if (key === this.lensKey) return;
+    this.lensKey = key;
     this.lenses.forEach(({ canvas, box }, k) => {
       const place = places[k];
       const there = app.source.frames > app.index + k && place && place.every(Number.isFinite);

@@ -11,7 +11,7 @@ export class Legend {
     this.input.addEventListener("input", () => this.#set(Number(this.input.value)));
     this.slider.addEventListener("input", () => this.#set(Number((2 ** Number(this.slider.value)).toPrecision(3))));
     this.auto.addEventListener("click", () => this.automatic());
-    app.on("panes drawn sources runs", () => this.update());
+    app.on("panes sources runs", () => this.update());
   }
 
   #set(value) {

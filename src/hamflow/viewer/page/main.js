@@ -165,7 +165,7 @@ function title(source) {
 /** The line at the lower edge of the stage: pixel, flow and zoom. */
 function setUpReading(app) {
   const reading = get("reading");
-  app.on("pixel view drawn", () => {
+  app.on("pixel view panes", () => {
     const parts = [];
     if (app.pixel) {
       const { x, y } = app.pixel;

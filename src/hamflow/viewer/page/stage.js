@@ -25,7 +25,10 @@ export class Stage {
       this.#fitted = false;
       this.redraw();
     });
-    new ResizeObserver(() => (this.#fitted ? this.fit() : this.redraw())).observe(this.stage);
+    new ResizeObserver(() => {
+      if (this.#fitted) this.fit();
+      app.tell("panes");
+    }).observe(this.stage);
     setInterval(() => {
       if (app.mode !== "blink" || this.blinkHeld) return;
       app.blink = 1 - app.blink;
@@ -119,7 +122,7 @@ export class Stage {
       clearTimeout(this.#rest);
       // A reduced image is smoothed when it rests: that would take too long for every step of a
       // motion where there is no graphics card.
-      if (this.app.view.scale * (globalThis.devicePixelRatio || 1) < 0.5) {
+      if (this.app.view.scale * (globalThis.devicePixelRatio || 1) < 0.99) {
         this.#rest = setTimeout(() => this.draw(), REST);
       }
     });
@@ -140,7 +143,7 @@ export class Stage {
     if (!app.source) return;
     for (const { pane, box, clip = box } of this.boxes()) {
       const layer = app.layerOf(pane);
-      if (pictures) this.#drawPicture(pane, layer, { box, clip, ratio, most: quick ? 2 : 4 });
+      if (pictures) this.#drawPicture(pane, layer, { box, clip, ratio, most: quick ? 1 : 4 });
       context.save();
       context.scale(ratio, ratio);
       context.beginPath();

@@ -8,7 +8,7 @@ const percent = (share) => `${number(100 * share, 1)} %`;
 export class Summary {
   constructor(app, store, elements) {
     Object.assign(this, { app, store, ...elements });
-    app.on("panes drawn runs", () => this.update());
+    app.on("panes runs", () => this.update());
     this.menu.addEventListener("toggle", () => this.menu.open && this.#offer());
     document.addEventListener("click", (event) => {
       if (!this.menu.contains(event.target)) this.menu.open = false;

@@ -42,7 +42,7 @@ export class Timeline {
       event.stopPropagation();
       app.setIndex(to);
     });
-    app.on("sources panes runs drawn", () => this.redraw());
+    app.on("sources panes runs", () => this.redraw());
     app.on("sources", () => {
       if (this.shown !== app.source?.id) this.stop();
       this.shown = app.source?.id;
