@@ -49,6 +49,8 @@ autosummary_generate = False
 autodoc_mock_imports = api_pages.MOCKED
 numpydoc_show_class_members = False  # members are written out below their class
 numpydoc_class_members_toctree = False
+# Sections, their order and their names, and summaries that say what is done.
+numpydoc_validation_checks = {"GL06", "GL07", "PR06", "PR10", "SS05"}
 intersphinx_mapping: dict[str, tuple[str, str | None]] = {}  # the build needs no network
 
 html_math_renderer = "mathml"
