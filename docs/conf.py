@@ -137,3 +137,4 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (show_math, None), (show_math, None))
     app.connect("builder-inited", write_pages)
     app.connect("source-read", rewrite_links)
+    app.connect("env-get-outdated", lambda *_: ["index"])  # what it lists depends on other files
