@@ -68,6 +68,14 @@ browser:
 	install update && install install -y --no-install-recommends chromium || \
 	  echo "No Chromium here, and it cannot be installed: the page of a report is not tested."
 
+# Hostile files for every reader, SECONDS in all: coverage-guided, with a limit of memory and time.
+# What it finds, and what it has learned, is in build/fuzz.
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[fuzz]"
+	cd tests && $(abspath $(BIN))/python -m fuzz --seconds $(SECONDS)
+
 # The NEON kernels, cross-compiled and run under emulation; skipped where the tools are absent
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
 CROSS := aarch64-linux-gnu-g++
