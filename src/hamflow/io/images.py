@@ -108,7 +108,7 @@ def announced_size(path: str | os.PathLike[str]) -> tuple[int, int]:
         open_regular(path) as file,
         _image_errors(name),
         _without_bomb_warning(),
-        Image.open(file, formats=_READABLE) as picture,
+        Image.open(cast(BinaryIO, _Bounded(file)), formats=_READABLE) as picture,
     ):
         width, height = picture.size
         check_size(name, width, height)
