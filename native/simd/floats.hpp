@@ -77,7 +77,7 @@ HAMFLOW_PACK_OPERATOR(Ints, &)
 HAMFLOW_PACK_OPERATOR(Ints, |)
 #undef HAMFLOW_PACK_OPERATOR
 // They wrap around, as the bits of a NaN may.
-typedef std::uint32_t NativeWords __attribute__((vector_size(sizeof(NativeInts))));
+typedef std::uint32_t NativeWords HAMFLOW_VECTOR(4 * native_lanes);
 HAMFLOW_INLINE Ints operator+(const Ints& a, const Ints& b) {
     return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
         return (NativeInts)((NativeWords)a.part[p] + (NativeWords)b.part[p]);
