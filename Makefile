@@ -68,6 +68,14 @@ browser:
 	install update && install install -y --no-install-recommends chromium || \
 	  echo "No Chromium here, and it cannot be installed: the page of a report is not tested."
 
+# Hostile files for every reader, SECONDS in all: coverage-guided, with a limit of memory and time.
+# What it finds, and what it has learned, is in build/fuzz.
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[fuzz]"
+	cd tests && $(abspath $(BIN))/python -m fuzz --seconds $(SECONDS)
+
 # The NEON kernels, cross-compiled and run under emulation; skipped where the tools are absent
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
 CROSS := aarch64-linux-gnu-g++
@@ -90,6 +98,37 @@ test-neon:
 	else \
 	  echo "test-neon skipped: it needs $(CROSS) and qemu-aarch64"; \
 	fi
+
+# Kernels, refinement, completion and bindings under AddressSanitizer and UndefinedBehaviorSanitizer:
+# a part of the tests, and random calls with each instruction set; and the pool of threads under
+# ThreadSanitizer. What these find ends the run. Needs GCC and cmake.
+SANITIZED := build/sanitized
+SANITIZED_PYTHON = ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/package:tests $(BIN)/python
+SANITIZED_TESTS := tests/test_native_checks.py tests/test_native_memory.py tests/io/test_png_filters.py \
+	tests/matching/test_min_projection.py tests/matching/test_messages.py tests/crf/test_rounding.py \
+	tests/crf/test_chain_arguments.py tests/refinement tests/descriptors/test_integer.py \
+	tests/datasets/test_compositing.py
+
+.PHONY: test-sanitized
+test-sanitized: $(VENV)/installed-test
+	command -v cmake >/dev/null || $(BIN)/python -m pip install --quiet cmake
+	PATH="$$PATH:$(abspath $(BIN))"; \
+	  cmake -S . -B $(SANITIZED)/native -DHAMFLOW_SANITIZE=address,undefined,float-cast-overflow \
+	    -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE= -DPython_EXECUTABLE=$(abspath $(BIN))/python \
+	    -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)" && \
+	  cmake --build $(SANITIZED)/native --parallel 2 && \
+	  cmake -S . -B $(SANITIZED)/threads -DHAMFLOW_SANITIZE=thread -DHAMFLOW_NATIVE_TESTS=ON \
+	    -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE= && \
+	  cmake --build $(SANITIZED)/threads --parallel 2
+	rm -rf $(SANITIZED)/package && mkdir -p $(SANITIZED)/package
+	cp -r src/hamflow $(SANITIZED)/package/ && cp $(SANITIZED)/native/_native*.so $(SANITIZED)/package/hamflow/
+	for level in $$($(SANITIZED_PYTHON) -c "import hamflow; print(*hamflow.isa_levels())"); do \
+	  HAMFLOW_ISA=$$level $(SANITIZED_PYTHON) tests/_native_fuzz.py 1 100 || exit 1; \
+	done
+	$(SANITIZED_PYTHON) -m pytest -q -m "not slow" -p no:cacheprovider $(SANITIZED_TESTS)
+	$(SANITIZED)/threads/kernels_test --quick portable
 
 # The same program for this machine's levels. Where the system has no cmake, PyPI has it.
 test-native:

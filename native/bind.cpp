@@ -207,7 +207,7 @@ void rescan_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, float 
     });
 }
 
-bool all_within(nb::ndarray<const float, nb::c_contig, nb::device::cpu> a, float limit) {
+bool all_within(Aligned<nb::ndarray<const float, nb::c_contig, nb::device::cpu>> a, float limit) {
     const float* data = a.data();
     return all_chunks(a.size(), [&](std::size_t begin, std::size_t end) {
         bool bad = false;

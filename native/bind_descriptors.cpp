@@ -56,7 +56,7 @@ NetworkOutput output_of(const Out<T, 3>& out, int h, int w, const IntegerLayer& 
     const auto outputs = static_cast<std::size_t>(last.outputs());
     expect_shape(out, "out", {static_cast<std::size_t>(h), static_cast<std::size_t>(w),
                               bits ? outputs / output_group : outputs});
-    if (threads < 0) throw nb::value_error("threads: 0 for all");
+    if (threads < 0 || threads > 1024) throw nb::value_error("threads: 0 for all, 1024 at most");
     return {bits ? Finish::signs : Finish::values, out.data(), threads};
 }
 

@@ -17,8 +17,12 @@
 namespace hamflow {
 namespace {
 
-// Smaller blocks are the business of malloc, which keeps them itself.
+// Smaller blocks are the business of malloc, which keeps them itself. Sanitizers see only those.
+#if defined(HAMFLOW_SANITIZED)
+constexpr std::size_t smallest = static_cast<std::size_t>(-1);
+#else
 constexpr std::size_t smallest = std::size_t{64} << 10;
+#endif
 constexpr std::size_t page = std::size_t{4} << 10, large_page = std::size_t{2} << 20;
 constexpr std::align_val_t alignment{64};
 // How many bytes are kept for others at most.

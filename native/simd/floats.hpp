@@ -73,11 +73,21 @@ HAMFLOW_PACK_OPERATOR(Doubles, +)
 HAMFLOW_PACK_OPERATOR(Doubles, -)
 HAMFLOW_PACK_OPERATOR(Doubles, *)
 HAMFLOW_PACK_OPERATOR(Doubles, /)
-HAMFLOW_PACK_OPERATOR(Ints, +)
-HAMFLOW_PACK_OPERATOR(Ints, -)
 HAMFLOW_PACK_OPERATOR(Ints, &)
 HAMFLOW_PACK_OPERATOR(Ints, |)
 #undef HAMFLOW_PACK_OPERATOR
+// They wrap around, as the bits of a NaN may.
+typedef std::uint32_t NativeWords HAMFLOW_VECTOR(4 * native_lanes);
+HAMFLOW_INLINE Ints operator+(const Ints& a, const Ints& b) {
+    return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
+        return (NativeInts)((NativeWords)a.part[p] + (NativeWords)b.part[p]);
+    });
+}
+HAMFLOW_INLINE Ints operator-(const Ints& a, const Ints& b) {
+    return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA {
+        return (NativeInts)((NativeWords)a.part[p] - (NativeWords)b.part[p]);
+    });
+}
 template <int count>
 HAMFLOW_INLINE Ints shifted_right(const Ints& a) {
     return Ints::of([&](auto p) HAMFLOW_INLINE_LAMBDA { return a.part[p] >> count; });

@@ -27,8 +27,16 @@ class InputError(HamflowError, ValueError):
 class FileError(HamflowError, ValueError):
     """A file that is missing or damaged, or cannot be read or written.
 
-    The message starts with the file's path.
+    The message starts with the file's path. Characters that cannot be printed, in the path or in
+    what is quoted of the file, are written as in Python, so that it is always one line.
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_printable(message))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class FileAccessError(FileError, OSError):

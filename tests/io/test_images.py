@@ -4,7 +4,9 @@ import errno
 import io
 import os
 import struct
+import tracemalloc
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,19 @@ def test_png16(
     assert image.flags.c_contiguous
     assert image.flags.writeable
     assert (image == color).all()
+
+
+def test_a_part_that_announces_gigabytes(tmp_path: Path) -> None:
+    """Python makes room for what it is asked to read, though the file has 70 bytes."""
+    image = header(9, 7, 1, 0) + struct.pack(">I", 0xFE000000) + b"IDAT"
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + image + zlib.compress(bytes(21)))
+    tracemalloc.start()
+    try:
+        with suppress(FileError):
+            read_image(tmp_path / "a.png")
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
 
 
 def test_png16_agrees_with_opencv(tmp_path: Path) -> None:

@@ -412,6 +412,19 @@ def test_wrong_writers(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_a_forged_number_of_frames(tmp_path: Path) -> None:
+    """A list of two billion names would fill the memory."""
+    path = write_video(tmp_path / "a.avi", moving(3))
+    assert open_frames(path).count == 3
+    data = bytearray(path.read_bytes())
+    place = data.index(b"strh") + 8 + 32
+    assert int.from_bytes(data[place : place + 4], "little") == 3
+    data[place : place + 4] = b"\xff\xff\xff\x7f"
+    path.write_bytes(data)
+    assert open_frames(path).count is None
+    assert len(list(open_frames(path))) == 3
+
+
 def test_unknown_codec(tmp_path: Path) -> None:
     path = write_video(tmp_path / "a.avi", moving(2))
     data = path.read_bytes()

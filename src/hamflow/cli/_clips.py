@@ -21,6 +21,7 @@ from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import write_image
 from hamflow.io._atomic import check_writable, make_folder
+from hamflow.io._lock import locked
 from hamflow.io.video import (
     VIDEO_SUFFIXES,
     FrameReader,
@@ -152,10 +153,14 @@ def both_ways(search: SearchOptions, preset: str) -> Estimator:
 
 @contextmanager
 def picture_sink(output: Path, rate: Fraction) -> Iterator[Callable[[str, Picture], None]]:
-    """Yield what takes the name and the pixels of each picture of a video or a folder."""
+    """Yield what takes the name and the pixels of each picture of a video or a folder.
+
+    Another run that writes there at the same time is refused.
+    """
     if output.suffix.lower() in VIDEO_SUFFIXES:
-        with VideoWriter(output, rate) as writer:
+        with locked(output), VideoWriter(output, rate) as writer:
             yield lambda _, picture: writer.add(picture)
         return
     make_folder(output)
-    yield lambda name, picture: write_image(output / f"{name}.png", picture)
+    with locked(output):
+        yield lambda name, picture: write_image(output / f"{name}.png", picture)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hamflow.errors import FileError, file_access
+from hamflow.errors import FileError
 from hamflow.evaluation.metrics import FlowMetrics, PooledMetrics, pool
 from hamflow.io._atomic import atomic_write
+from hamflow.io._reading import open_regular
 
 ERROR_EDGES = tuple(float(edge) for edge in (0, *(2.0**k for k in np.arange(-6, 9.5, 0.5))))
 """Edges of the bins of an error histogram in pixels; the last bin has no upper edge."""
@@ -189,16 +190,21 @@ def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         If it cannot be read, or is not a table.
     """
     try:
-        with (
-            file_access(path),
-            open(path, encoding="utf-8", errors="surrogateescape", newline="") as file,
-        ):
-            rows = list(csv.DictReader(file, strict=True))
+        rows = read_rows(path, "utf-8")
     except csv.Error as error:
         raise FileError(f"{os.fspath(path)}: is not a CSV table; name another file.") from error
     if not rows or any(None in row or None in row.values() for row in rows):
         raise FileError(f"{os.fspath(path)}: is not a complete CSV table; write it again.")
     return rows
+
+
+def read_rows(path: str | os.PathLike[str], encoding: str) -> list[dict[str, str]]:
+    """Read the rows of a CSV file; raise a csv.Error if it is not one."""
+    with (
+        open_regular(path) as file,
+        io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="") as text,
+    ):
+        return list(csv.DictReader(text, strict=True))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -40,7 +40,9 @@ class Video(Frames):
         super().__init__(fps)
         self.name = os.fspath(path)
         first = self.open_pass()
-        self.count = first.stream.frames or None
+        # A forged number could have a list of frames fill the memory; a frame takes some bytes.
+        announced, most = first.stream.frames, os.path.getsize(self.name)
+        self.count = announced if 0 < announced <= most else None
         self.fps = fps or first.stream.average_rate or None
         first.close()
         # Names with leading zeros sort in order, also if the number of frames is not known.

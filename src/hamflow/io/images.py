@@ -7,7 +7,8 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from io import BufferedReader
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,7 +81,8 @@ def read_image(path: str | os.PathLike[str]) -> _Pixels:
             pixels: _Pixels = samples[:, :, : 1 if samples.shape[2] < 3 else 3]
             orientation = _orientation(lambda: _parse_exif(exif_block))
         else:
-            with _without_bomb_warning(), Image.open(file, formats=_READABLE) as picture:
+            bounded = cast(BinaryIO, _Bounded(file))
+            with _without_bomb_warning(), Image.open(bounded, formats=_READABLE) as picture:
                 check_size(name, *picture.size)
                 picture.load()
                 if picture.format == "PNG" and _may_lack_rows(picture):
@@ -106,7 +108,7 @@ def announced_size(path: str | os.PathLike[str]) -> tuple[int, int]:
         open_regular(path) as file,
         _image_errors(name),
         _without_bomb_warning(),
-        Image.open(file, formats=_READABLE) as picture,
+        Image.open(cast(BinaryIO, _Bounded(file)), formats=_READABLE) as picture,
     ):
         width, height = picture.size
         check_size(name, width, height)
@@ -173,6 +175,25 @@ def _of_picture(picture: Image.Image, name: str) -> NDArray[Any]:
         if picture.mode == "I":
             array = array.astype(np.uint16)
     return _UPRIGHT.get(orientation, _UPRIGHT[1])(array)
+
+
+class _Bounded:
+    """An open file that is never asked for more than it has.
+
+    Python makes room for as many bytes as it is asked for, and Pillow asks for as many as a part of
+    a file announces, which may be four gigabytes.
+    """
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+
+    def read(self, count: int = -1) -> bytes:
+        left = max(0, self._size - self._file.tell())
+        return self._file.read(left if count < 0 else min(count, left))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 @contextmanager

@@ -10,16 +10,19 @@ from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hamflow.errors import FileError, file_access
-from hamflow.evaluation.records import write_csv
+from hamflow.errors import FileError
+from hamflow.evaluation.records import read_rows, write_csv
 from hamflow.io._atomic import atomic_write
-from hamflow.io._reading import reason, require
+from hamflow.io._reading import open_regular, reason, require
 from hamflow.scale import storage
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 """The suffixes of tables of pairs."""
 MANIFEST = "manifest"
 """The name of the two tables of a batch, without their suffixes."""
+
+_GIVEN = ("name", "image0", "image1")  # the columns of a table that is handed in
+_MOST_ROWS = 10_000_000
 
 COLUMNS: dict[str, type] = {
     "name": str,
@@ -57,11 +60,7 @@ def read_table(path: str) -> list[dict[str, str]]:
 
 def _read_csv(path: str) -> list[dict[str, str]]:
     try:
-        with (
-            file_access(path),
-            open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
-        ):
-            rows = list(csv.DictReader(file, strict=True))
+        rows = read_rows(path, "utf-8-sig")
     except csv.Error as error:
         raise FileError(f"{path}: is not a CSV table ({error}); write it again.") from error
     for number, row in enumerate(rows, 1):
@@ -72,10 +71,15 @@ def _read_csv(path: str) -> list[dict[str, str]]:
 
 def _read_parquet(path: str) -> list[dict[str, str]]:
     parquet = require(path, "pyarrow.parquet", "scale")
-    with file_access(path):
+    with open_regular(path) as file:
         try:
-            rows = parquet.read_table(path).to_pylist()
-        except OSError:
+            table = parquet.ParquetFile(file)
+            # Repeated values take next to nothing in the file, but each its own memory here.
+            if table.metadata.num_rows > _MOST_ROWS:
+                raise FileError(f"{path}: has more than {_MOST_ROWS} pairs; divide the table.")
+            known = [name for name in _GIVEN if name in table.schema_arrow.names]
+            rows = table.read(columns=known).to_pylist()
+        except (FileError, MemoryError):
             raise
         except Exception as error:  # pyarrow's own
             raise FileError(f"{path}: is not a Parquet table ({reason(error)}).") from error

@@ -165,7 +165,8 @@ def _registry(
 
 
 def _address(host: str, port: int, token: str | None) -> str:
-    if host in ("0.0.0.0", "::"):  # all addresses of this machine: name one that others reach
+    # All addresses of this machine, if the user asks for them: name one that others reach.
+    if host in ("0.0.0.0", "::"):  # noqa: S104
         host = socket.gethostname()
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}/" + ("" if token is None else f"?token={token}")

@@ -1,0 +1,341 @@
+"""Faults in every long command: clear ends, nothing lost, resumable to the same bytes.
+
+Each command runs in a forked child, where something goes wrong: it is killed when it has written
+some files, files may not grow, the disk is full, the folder may not be written, or another run
+works there. docs/promises.md has the table of what was tried.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import resource
+import signal
+import subprocess
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hamflow
+from _batches import inline  # noqa: F401
+from _submissions import sintel  # noqa: F401
+from _videos import moving, write_folder
+from experiments.cli.app import main as laboratory
+from hamflow.cli.main import main
+from hamflow.datasets import SyntheticConfig, demo_scene
+from hamflow.datasets.synthetic import write_sintel
+from hamflow.io._lock import locked
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork"),
+    pytest.mark.usefixtures("inline"),
+]
+
+QUICK = ("--preset", "realtime", "--model", "pairs")
+TRAIN = "window = 16\nsteps = 3\nwarmup = 2\nvalidation_pairs = 0\nworkers = 0\nthreads = 1\n"
+COMMANDS = ("video", "batch", "evaluate", "submit", "synth", "train", "fit-crf")
+CLIPS = ("track", "interpolate", "stabilize", "mask")
+# Times are in these; the others must be the same to the byte.
+WITH_TIMES = {
+    *("run.jsonl", "fit.jsonl", "manifest.csv", "manifest.parquet"),
+    *("checkpoint.safetensors", "curve.csv", "curve.png"),  # of train
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory, sintel: Path) -> dict[str, Path]:  # noqa: F811
+    root = tmp_path_factory.mktemp("inputs")
+    write_folder(root / "frames", moving(4, 32, 48))
+    write_sintel(root / "set", SyntheticConfig(height=32, width=48, max_displacement=4.0), 3)
+    (root / "train.toml").write_text(
+        TRAIN + "[network]\nlayers = 3\nchannels = 8\n[data.synthetic]\nheight = 32\nwidth = 32\n"
+        "max_displacement = 4\nmax_layers = 2\nclean = true\n"
+    )
+    scene = demo_scene(40, 48)
+    (root / "pairs/a/b").mkdir(parents=True)
+    hamflow.write_image(root / "pairs/a/b/frame1.png", scene.image0)
+    hamflow.write_image(root / "pairs/a/b/frame2.png", scene.image1)
+    hamflow.write_flow(root / "pairs/a/b/flow.flo", scene.flow)
+    known = {name: root / name for name in ("frames", "set", "pairs")}
+    return known | {"test": sintel, "root": root}
+
+
+def words(command: str, inputs: dict[str, Path], out: Path) -> list[str]:
+    options: dict[str, tuple[object, ...]] = {
+        "video": (inputs["frames"], "-o", out / "flow", "--viz", out / "viz", *QUICK),
+        "batch": (inputs["frames"], "-o", out, "--viz", *QUICK),
+        "evaluate": ("sintel", inputs["set"], "--pass", "clean", "-o", out, *QUICK),
+        "submit": ("sintel", inputs["test"], "-o", out, "--passes", "clean", *QUICK),
+        "synth": (
+            *("-o", out, "-n", 2, "--workers", 1),
+            *("--width", 48, "--height", 32, "--max-displacement", 4),
+        ),
+        "train": ("--config", inputs["root"] / "train.toml", "-o", out),
+        "fit-crf": (
+            *(inputs["pairs"], "-o", out / "fit.toml", "--resume"),
+            *("--window", 12, "--scale", 1, "--budget", 3),
+        ),
+        "track": (inputs["frames"], "-o", out / "t.csv", "--film", out / "film", *QUICK),
+        "interpolate": (inputs["frames"], "-o", out / "frames", *QUICK),
+        "stabilize": (inputs["frames"], "-o", out / "frames", *QUICK),
+        "mask": (inputs["frames"], "-o", out / "masks", *QUICK),
+    }
+    return [command, *map(str, options[command])]
+
+
+def run(command: list[str], said: Path, fault: Callable[[], object] = lambda: None) -> int:
+    """Run a command in a child; return its exit code, or minus the number of the signal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of fork with threads
+        child = os.fork()
+    if child == 0:
+        code = 99
+        try:
+            number = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(number, 1)
+            os.dup2(number, 2)
+            sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+            sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+            hamflow.set_num_threads(1)
+            fault()
+            try:
+                code = (laboratory if command[0] == "fit-crf" else main)(command)
+            except SystemExit as ended:
+                code = int(ended.code or 0)
+        except BaseException:
+            with suppress(BaseException):
+                traceback.print_exc()
+        finally:  # whatever happens, the tests must not go on here
+            with suppress(BaseException):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    """All files by their paths, hidden ones as well, except those with times in them."""
+    files = sorted(path for path in out.rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(out)): _measured(path) if path.suffix == ".csv" else path.read_bytes()
+        for path in files
+        if path.name not in WITH_TIMES and path.parent.name != "events"
+    }
+
+
+def _measured(table: Path) -> bytes:
+    """A table without the columns of times and memory."""
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    kept = [{k: v for k, v in r.items() if k not in ("seconds", "peak_memory")} for r in rows]
+    return repr(kept).encode()
+
+
+@pytest.fixture(scope="module")
+def good(
+    inputs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], dict[str, bytes]]:
+    """What a command writes when nothing goes wrong."""
+    known: dict[str, dict[str, bytes]] = {}
+
+    def get(command: str) -> dict[str, bytes]:
+        if command not in known:
+            if command == "train":
+                pytest.importorskip("torch")
+            out = tmp_path_factory.mktemp(command) / "out"
+            out.mkdir()
+            said = out.parent / "said.txt"
+            assert run(words(command, inputs, out), said) == 0, said.read_text()
+            known[command] = contents(out)
+            assert known[command]
+            assert not any(name.endswith((".tmp", ".lock")) for name in known[command])
+        return known[command]
+
+    return get
+
+
+def kill_after(writes: int) -> Callable[[], None]:
+    """End the process without warning when it flushes for the n-th time."""
+    flush = os.fsync
+    counted = 0
+
+    def fsync(number: int) -> None:
+        nonlocal counted
+        counted += 1
+        if counted > writes:
+            os.kill(os.getpid(), signal.SIGKILL)
+        flush(number)
+
+    def patch() -> None:
+        os.fsync = fsync
+
+    return patch
+
+
+def one_sentence(said: Path) -> str:
+    """The last line of what a command said, which must not be a traceback."""
+    text = said.read_text()
+    assert "Traceback" not in text, text
+    lines = text.splitlines()
+    assert lines, "it said nothing"
+    assert lines[-1].endswith("."), text
+    return lines[-1]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *CLIPS])
+@pytest.mark.parametrize("writes", [1, 4])
+def test_killed(
+    command: str,
+    writes: int,
+    inputs: dict[str, Path],
+    good: Callable[[str], dict[str, bytes]],
+    tmp_path: Path,
+) -> None:
+    if (command, writes) == ("train", 4):
+        pytest.skip("is slow to start; tests/cli/test_train.py kills it, too")
+    wanted = good(command)
+    out, said = tmp_path / "out", tmp_path / "said.txt"
+    out.mkdir()
+    line = words(command, inputs, out)
+    assert run(line, said, kill_after(writes)) in (-signal.SIGKILL, 0)
+    again = [*line, "--overwrite"] if command in CLIPS else line
+    assert run(again, said) == 0, said.read_text()
+    assert contents(out) == wanted
+
+
+def files_may_not_grow(most: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+@pytest.mark.parametrize("command", [c for c in (*COMMANDS, *CLIPS) if c not in ("train", "mask")])
+def test_files_that_may_not_grow(
+    command: str,
+    inputs: dict[str, Path],
+    good: Callable[[str], dict[str, bytes]],
+    tmp_path: Path,
+) -> None:
+    """As with a quota: a sentence, no half files, and the rest after the limit is gone."""
+    wanted = good(command)
+    out, said = tmp_path / "out", tmp_path / "said.txt"
+    out.mkdir()
+    line = words(command, inputs, out)
+    code = run(line, said, files_may_not_grow(600 if command in CLIPS else 1500))
+    if command in ("evaluate", "fit-crf"):  # their files are small
+        assert code in (0, 1)
+    else:
+        assert code in (1, 3)
+        one_sentence(said)
+    for name, data in contents(out).items():
+        assert data == wanted.get(name), name
+    again = [*line, "--overwrite"] if command in CLIPS else line
+    assert run(again, said) == 0, said.read_text()
+    assert contents(out) == wanted
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own, which only the superuser can make."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", str(place)],
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode:
+        pytest.skip("needs the right to mount a disk")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="tmpfs")
+@pytest.mark.parametrize("command", ["video", "batch", "synth", "interpolate"])
+def test_full_disk(
+    command: str,
+    inputs: dict[str, Path],
+    good: Callable[[str], dict[str, bytes]],
+    tmp_path: Path,
+    small_disk: Path,
+) -> None:
+    wanted = good(command)
+    said = tmp_path / "said.txt"
+    line = words(command, inputs, small_disk)
+    assert run(line, said) in (1, 3)
+    assert "full" in said.read_text() or "No space" in said.read_text()
+    one_sentence(said)
+    for name, data in contents(small_disk).items():
+        assert data == wanted.get(name), name
+    subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
+    again = [*line, "--overwrite"] if command in CLIPS else line
+    assert run(again, said) == 0, said.read_text()
+    assert contents(small_disk) == wanted
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *CLIPS])
+def test_folder_that_may_not_be_written(
+    command: str, inputs: dict[str, Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if command == "train":
+        pytest.importorskip("torch")
+    if os.geteuid() == 0:  # whom permissions do not stop
+        out = request.getfixturevalue("small_disk")
+        subprocess.run(["mount", "-o", "remount,ro", str(out)], check=True)
+    else:
+        out = tmp_path / "out"
+        out.mkdir(mode=0o555)
+    said = tmp_path / "said.txt"
+    assert run(words(command, inputs, out / "below"), said) == 1, said.read_text()
+    assert str(out / "below") in one_sentence(said)
+    assert not list(out.iterdir())
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "interpolate", "stabilize", "mask"])
+def test_two_at_a_time(command: str, inputs: dict[str, Path], tmp_path: Path) -> None:
+    """While one run works in a folder, another one is refused and changes nothing there."""
+    if command == "train":
+        pytest.importorskip("torch")
+    out, said = tmp_path / "out", tmp_path / "said.txt"
+    (out / "flow").mkdir(parents=True)
+    held: dict[str, Any] = {"video": out / "flow/run.jsonl", "fit-crf": out / "fit.jsonl"}
+    folder = {"interpolate": "frames", "stabilize": "frames", "mask": "masks"}.get(command)
+    path = out / folder if folder else held.get(command, out / "run.jsonl")
+    if command not in held:
+        (out / "flow").rmdir()
+    with locked(path):
+        before = sorted(str(p) for p in out.rglob("*"))
+        assert run(words(command, inputs, out), said) == 1, said.read_text()
+        assert f"is in use by another run (process {os.getpid()} on " in one_sentence(said)
+        after = sorted(str(p) for p in out.rglob("*"))
+    assert [p for p in after if p not in before and Path(p).is_file()] == []
+
+
+def no_more_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + 2**23
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory")
+@pytest.mark.parametrize("command", ["video", "evaluate", "interpolate"])
+def test_no_memory(command: str, inputs: dict[str, Path], tmp_path: Path) -> None:
+    """Eight megabytes more than the process has are not enough for larger frames."""
+    large = tmp_path / "large"
+    if command == "evaluate":
+        write_sintel(large, SyntheticConfig(height=360, width=480, max_displacement=4.0), 1)
+    else:
+        write_folder(large, moving(2, 480, 640))
+    out, said = tmp_path / "out", tmp_path / "said.txt"
+    out.mkdir()
+    line = words(command, inputs | {"frames": large, "set": large}, out)
+    assert run(line, said, no_more_memory) in (1, 2, 3)
+    text = said.read_text()
+    assert "Traceback" not in text, text
+    assert "memory" in text.lower()
+    assert run([*line, "--overwrite"] if command in CLIPS else line, said) == 0, said.read_text()
