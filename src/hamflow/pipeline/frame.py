@@ -12,6 +12,7 @@ from hamflow._scale import reduced
 from hamflow._types import Bits, Image, ImageLike
 from hamflow.descriptors import Descriptor
 from hamflow.descriptors.architecture import CELL
+from hamflow.errors import InputError
 from hamflow.io.images import as_colors
 from hamflow.io.sources import ImageSource
 from hamflow.pipeline.box import Box, cover
@@ -129,7 +130,7 @@ class LargeFrame(Frame):
     def __init__(
         self, source: ImageSource, descriptor: Descriptor, coarse: Descriptor | None = None
     ) -> None:
-        self._source = source
+        self.source = source
         self._descriptor = descriptor
         self._coarse = coarse
         self._kept: dict[Hashable, Any] = {}
@@ -137,7 +138,7 @@ class LargeFrame(Frame):
     @property
     def shape(self) -> tuple[int, int]:
         """Height and width."""
-        return self._source.shape
+        return self.source.shape
 
     def at(self, scale: int) -> Image:
         """Return the image reduced by a whole factor; sides are rounded up."""
@@ -149,7 +150,7 @@ class LargeFrame(Frame):
 
     def part(self, box: Box, scale: int = 1) -> Levels:
         """Return a part of the reduced image, given in its pixels."""
-        pixels = as_pixels(self._source.read(*box.enlarged(scale, self.shape).slices))
+        pixels = as_pixels(self.source.read(*box.enlarged(scale, self.shape).slices))
         return Levels(pixels if scale == 1 else reduced(pixels, scale))
 
     def _reduced(self, scale: int) -> Image:
@@ -178,3 +179,19 @@ def as_pixels(image: ImageLike, name: str = "image") -> Image:
         pixels: Image = empty(array.shape, np.float32)
         return np.divide(array, most, out=pixels, dtype=np.float32)
     return np.ascontiguousarray(array, np.float32)
+
+
+def check_frames(frame0: Frame, frame1: Frame) -> None:
+    """Raise an InputError unless two frames are prepared and of one size."""
+    for name, frame in (("frame0", frame0), ("frame1", frame1)):
+        if not isinstance(frame, Frame):
+            raise InputError(
+                f"{name} must be a Frame, which Estimator.frame(image) makes, but is of type "
+                f"{type(frame).__name__}; for two images call Estimator.estimate."
+            )
+    if frame0.shape != frame1.shape:
+        sizes = [f"{shape[1]}×{shape[0]}" for shape in (frame0.shape, frame1.shape)]
+        raise InputError(
+            f"The two images must have one size, but are {sizes[0]} and {sizes[1]} "
+            "(width × height); crop or resize one of them."
+        )

@@ -12,6 +12,8 @@ from hamflow.window import Window
 
 KEPT = 128 << 20
 """Bytes that the native code keeps for reuse, at most (native/pages.cpp)."""
+IN_MEMORY = 2**27
+"""Bytes of a field on the way to a file that is in memory, at most."""
 # All others are bytes, too. The interpreter with its libraries.
 _BASE = 45_000_000
 # Of a label of one component of a pixel: the joint model, its prior besides, the local model.
@@ -24,6 +26,8 @@ _DESCRIBED, _CELLS = 20, 80
 _GIVEN, _FLOATS = 6, 24
 # Of a pixel of the images: flow in both directions, occlusion and confidence; flow alone.
 _RESULT, _FLOW = 21, 8
+# Of a pixel of a flow at half the size, with those at smaller ones; of one whose files are mapped.
+_ON_THE_WAY, _MAPPED = 2.5, 12
 # Of a pixel that is only brought to the full size.
 _ENLARGED = 12
 # Pixels of the smallest part that is matched at a time, without its window, and completed.
@@ -127,7 +131,7 @@ def needs(
         refining = _ONCE if getattr(config.refinement, "inner", 1) == 1 else _SEVERAL
     enlarged = _ENLARGED if finest > 1 else 0
     return Needs(
-        fixed=_BASE + matched * _MATCHED,
+        fixed=_BASE + matched * _MATCHED + min(pixels * _ON_THE_WAY, 1.25 * IN_MEMORY),
         images=0 if files else pixels * _GIVEN,
         result=0 if files else pixels * (_RESULT if config.bidirectional else _FLOW),
         describing=describing,
@@ -139,7 +143,7 @@ def needs(
         completed=max(completed, 1),
         refining=pixels * (_FLOATS + refining.whole / finest**2 + enlarged),
         reused=pixels * (refining.reused / finest**2 + enlarged),
-        tile=refining.tile,
+        tile=refining.tile + (_MAPPED if files else 0),
         tile_reused=refining.reused,
     )
 
