@@ -46,7 +46,10 @@ class TiffPart:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
         with self._page() as page:
-            self.array_shape: tuple[int, ...] = tuple(page.shape)
+            # Numbers of a damaged file may be anything.
+            self.array_shape: tuple[int, ...] = tuple(int(side) for side in page.shape)
+            if len(self.array_shape) < 2 or min(self.array_shape) < 1:
+                raise FileError(f"{self._path}: has no pixels; the file is damaged, get it again.")
             self.dtype: np.dtype[Any] = np.dtype(page.dtype)
             self.plain = self._is_plain(page)
         self.shape = self.array_shape[0], self.array_shape[1]
@@ -59,6 +62,8 @@ class TiffPart:
             channels = page.samplesperpixel
             part = np.zeros((bottom - top, right - left, channels), self.dtype)
             length, width = self._segment(page)
+            if length * width * channels * self.dtype.itemsize > _LARGEST_SEGMENT:
+                raise FileError(f"{self._path}: has too large tiles; write it in smaller ones.")
             across = -(-self.shape[1] // width)
             for row in range(top // length, -(-bottom // length)):
                 for column in range(left // width, -(-right // width)):
@@ -97,8 +102,8 @@ class TiffPart:
     def _segment(page: Any) -> tuple[int, int]:
         """Return height and width of tiles, or of strips."""
         if page.is_tiled:
-            return page.tilelength, page.tilewidth
-        return min(page.rowsperstrip, page.imagelength), page.imagewidth
+            return int(page.tilelength), int(page.tilewidth)
+        return min(int(page.rowsperstrip), int(page.imagelength)), int(page.imagewidth)
 
     @staticmethod
     def _is_plain(page: Any) -> bool:
