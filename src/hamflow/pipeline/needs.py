@@ -15,7 +15,7 @@ KEPT = 128 << 20
 IN_MEMORY = 2**27
 """Bytes of a field on the way to a file that is in memory, at most."""
 # All others are bytes, too. The interpreter with its libraries.
-_BASE = 45_000_000
+_BASE = 50_000_000
 # Of a label of one component of a pixel: the joint model, its prior besides, the local model.
 _JOINT, _PRIOR, _LOCAL = 7.0, 2.0, 1.3
 # Of a pixel of the matching scale: what stays of the matches, and what a completion takes besides.
@@ -26,8 +26,8 @@ _DESCRIBED, _CELLS = 20, 80
 _GIVEN, _FLOATS = 6, 24
 # Of a pixel of the images: a flow; occlusion and confidence.
 _FLOW, _ASSESSED = 8, 5
-# Of a pixel of a tile that is assessed.
-_ASSESSING = 130
+# Of a pixel of a tile: assessed, and kept for reuse from the tiles of all scales.
+_ASSESSING, _REUSED = 130, 300
 # Of a pixel of a flow at half the size, with those at smaller ones; of one whose files are mapped.
 _ON_THE_WAY, _MAPPED = 2.5, 12
 # Of a pixel that is only brought to the full size.
@@ -153,7 +153,7 @@ def needs(
         refining=pixels * (_FLOATS + refining.whole / finest**2 + enlarged),
         reused=pixels * (refining.reused / finest**2 + enlarged),
         tile=refining.tile + (_MAPPED if files else 0),
-        tile_reused=refining.reused,
+        tile_reused=_REUSED if refining.reused else 0,
         assessed_tile=_ASSESSING if config.bidirectional and not files else 0,
     )
 

@@ -199,7 +199,8 @@ def plan_run(
     each = _SAFETY * need.tile
     tile = int(max(room / (each + need.tile_reused), (room - KEPT) / each))
     if need.assessed_tile:
-        tile = min(tile, int((room - need.assessed) / (_SAFETY * need.assessed_tile)))
+        each, rest = _SAFETY * need.assessed_tile, room - need.assessed
+        tile = min(tile, int(max(rest / (each + need.tile_reused), (rest - KEPT) / each)))
     tile = min(tile, _LARGEST_TILE)
     labels, completed = (max_memory - start) / need.label, (max_memory - start) / need.completed
     around = margin, margin
@@ -234,12 +235,11 @@ def _tiled(need: Needs, tile: float, labels: float, completed: float) -> dict[st
     start = need.fixed + need.images
     at_once = max(min(need.labels, labels), need.least_labels)
     completing = max(min(need.completing, completed * need.completed), need.least_completing)
+    kept = min(KEPT, tile * need.tile_reused)
     return {
         "descriptors": int(start + need.describing),
         "matching": int(start + at_once * need.label),
         "completion": int(start + completing),
-        "refinement": int(
-            start + need.result + tile * need.tile + min(KEPT, tile * need.tile_reused)
-        ),
-        "assessment": int(start + need.result + need.assessed + tile * need.assessed_tile),
+        "refinement": int(start + need.result + tile * need.tile + kept),
+        "assessment": int(start + need.result + need.assessed + tile * need.assessed_tile + kept),
     }
