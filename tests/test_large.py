@@ -42,7 +42,7 @@ def images(tmp_path: Path) -> list[Path]:
 @pytest.mark.usefixtures("small_tiles")
 def test_files(tmp_path: Path, images: list[Path]) -> None:
     """The flow is that of the whole, in both formats; nothing else is left behind."""
-    estimator = Estimator("fast", max_memory="100MB")
+    estimator = Estimator("fast", max_memory="118MB")
     told: dict[str, Any] = {}
     for suffix in ("npy", "tif"):
         out = tmp_path / f"flow.{suffix}", tmp_path / f"back.{suffix}"
@@ -70,7 +70,7 @@ def test_the_command(
 ) -> None:
     flow, told = tmp_path / "flow.tif", tmp_path / "told.json"
     words = [str(path) for path in (*images, "-o", flow, "--json", told)]
-    assert main(["pair", *words, "--preset", "fast", "--max-memory", "100MB"]) == 0
+    assert main(["pair", *words, "--preset", "fast", "--max-memory", "118MB"]) == 0
     printed = capsys.readouterr().out
     assert "tiles" in printed
     assert str(flow) in printed
@@ -79,7 +79,7 @@ def test_the_command(
     # With pictures the result is in memory, and written as usual.
     picture = tmp_path / "flow.png"
     words = [str(path) for path in (*images, "-o", tmp_path / "f.flo", "--viz", picture)]
-    assert main(["pair", *words, "--preset", "fast", "--max-memory", "100MB"]) == 0
+    assert main(["pair", *words, "--preset", "fast", "--max-memory", "118MB"]) == 0
     assert picture.exists()
 
 
@@ -88,7 +88,7 @@ def test_a_cut(tmp_path: Path) -> None:
     images = texture(300, 400), texture(300, 400, seed=5)
     for suffix in ("npy", "tif"):
         flow = tmp_path / f"flow.{suffix}"
-        told = estimate_files(*images, flow, estimator=Estimator("fast", max_memory="100MB"))
+        told = estimate_files(*images, flow, estimator=Estimator("fast"))
         assert told["cut"]
         assert not hamflow.read_flow(flow).any()
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 # Pixels of the images that are read at a time to reduce them, and pixels of a reduced image that
 # are described at a time with the margin that descriptors look at.
-_READ, DESCRIBED, _MARGIN = 2**22, 2**19, 64
+_READ, DESCRIBED, _MARGIN = 2**21, 2**19, 64
 
 
 class Levels:
@@ -142,7 +142,8 @@ class LargeFrame(Frame):
 
     def at(self, scale: int) -> Image:
         """Return the image reduced by a whole factor; sides are rounded up."""
-        return self.kept(("image", scale), lambda: self._reduced(scale))
+        shape = [-(-side // scale) for side in self.shape]
+        return self.kept(("image", scale), lambda: self._reduced(Box.of_shape(shape), scale))
 
     def bits(self, scale: int) -> Bits:
         """Return the descriptors of the reduced image."""
@@ -150,16 +151,18 @@ class LargeFrame(Frame):
 
     def part(self, box: Box, scale: int = 1) -> Levels:
         """Return a part of the reduced image, given in its pixels."""
-        pixels = as_pixels(self.source.read(*box.enlarged(scale, self.shape).slices))
-        return Levels(pixels if scale == 1 else reduced(pixels, scale))
+        return Levels(self._reduced(box, scale))
 
-    def _reduced(self, scale: int) -> Image:
-        """Return the image reduced by a whole factor, computed part by part."""
-        height, width = (-(-side // scale) for side in self.shape)
-        whole = empty((height, width, 3), np.float32)
-        for box in cover((height, width), max(1, _READ // scale**2), 0, 1):
-            whole[box.slices] = self.part(box, scale).pixels
-        return whole
+    def _reduced(self, box: Box, scale: int) -> Image:
+        """Return a part of the image reduced by a whole factor, computed in still smaller parts."""
+        if scale == 1:
+            return as_pixels(self.source.read(*box.slices))
+        found: Image = empty((box.height, box.width, 3), np.float32)
+        for inner in cover((box.height, box.width), max(1, _READ // scale**2), 0, 1):
+            here = inner._replace(x=box.x + inner.x, y=box.y + inner.y)
+            pixels = as_pixels(self.source.read(*here.enlarged(scale, self.shape).slices))
+            found[inner.slices] = reduced(pixels, scale)
+        return found
 
     def _described(self, image: Image) -> Bits:
         """Return the descriptors of an image, computed part by part."""
