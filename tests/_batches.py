@@ -25,11 +25,15 @@ from hamflow.scale.worker import Work, Worker
 
 DEADLY = (255, 0, 0)
 """The color of the first pixel of an image that its process dies of."""
+HANGING = (0, 255, 0)
+"""The color of the first pixel of an image that its process never finishes."""
 
 
 @dataclass(frozen=True)
 class HarmfulRefinement:
-    """Kills its process at images of the color `DEADLY`, and takes its time with all others.
+    """Kills its process at images of the color `DEADLY`, hangs at those of the color `HANGING`.
+
+    It takes its time with all others.
 
     Of the module that the worker processes import, because classes are pickled by their names.
     """
@@ -47,6 +51,8 @@ class HarmfulRefinement:
     ) -> Flow:
         if np.allclose(frames[0].at(1)[0, 0], np.divide(DEADLY, 255)):
             os.kill(os.getpid(), signal.SIGKILL)
+        if np.allclose(frames[0].at(1)[0, 0], np.divide(HANGING, 255)):
+            time.sleep(3600)
         time.sleep(self.seconds)
         return Upsampling()(frames, flow, trusted, scale)
 
@@ -62,7 +68,9 @@ def harmful(seconds: float = 0.0) -> EstimatorConfig:
     )
 
 
-def write_frames(folder: Path, count: int, deadly: tuple[int, ...] = ()) -> Path:
+def write_frames(
+    folder: Path, count: int, deadly: tuple[int, ...] = (), hanging: tuple[int, ...] = ()
+) -> Path:
     """Write f00.png, f01.png, ... of 40×32 pixels."""
     folder.mkdir(parents=True, exist_ok=True)
     image = np.random.default_rng(0).integers(0, 200, (32, 40, 3), np.uint8)
@@ -70,6 +78,8 @@ def write_frames(folder: Path, count: int, deadly: tuple[int, ...] = ()) -> Path
         moved = np.roll(image, number, axis=1)
         if number in deadly:
             moved[0, 0] = DEADLY
+        if number in hanging:
+            moved[0, 0] = HANGING
         hamflow.write_image(folder / f"f{number:02}.png", moved)
     return folder
 
@@ -88,9 +98,12 @@ class InlineEngine:
     def send(self, slot: int, pair: ImagePair) -> None:
         self._events.append(Finished(slot, self._worker(pair)))
 
-    def wait(self) -> list[Event]:
+    def wait(self, seconds: float | None) -> list[Event]:
         events, self._events = self._events, []
         return events
+
+    def stop(self, slot: int) -> None:
+        raise AssertionError("nothing takes long here")
 
     def close(self) -> None:
         pass

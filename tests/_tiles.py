@@ -30,7 +30,7 @@ class InTiles(Estimator):
     def plan(self, shape: tuple[int, int]) -> Plan:
         """Return the usual plan with smaller tiles."""
         plan = super().plan(shape)
-        return dataclasses.replace(plan, tiles=2, tile_pixels=self.pixels, **self.limits)
+        return dataclasses.replace(plan, whole=False, tile_pixels=self.pixels, **self.limits)
 
 
 def apart(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:

@@ -19,7 +19,7 @@ BASE = (
 COMMON = "io _tables flow visualize _scale"
 ROUTE = (
     f"{COMMON} descriptors matching crf refinement config pipeline result regions estimator "
-    "sequence"
+    "large sequence"
 )
 ANYTHING = None
 MAY_IMPORT: dict[str, str | None] = {
@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, str | None] = {
     "result": f"{COMMON} crf",
     "regions": f"{COMMON} crf config pipeline result",
     "estimator": f"{COMMON} descriptors matching crf refinement config pipeline result regions",
+    "large": f"{COMMON} config pipeline estimator",
     "sequence": f"{COMMON} config pipeline result estimator",
     "motion": ROUTE,
     "datasets": f"{COMMON} _resume",  # not the estimator

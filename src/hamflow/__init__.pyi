@@ -28,6 +28,7 @@ from .io import read_flow as read_flow
 from .io import read_image as read_image
 from .io import write_flow as write_flow
 from .io import write_image as write_image
+from .large import estimate_files as estimate_files
 from .motion.interpolation import interpolate as interpolate
 from .motion.moving import moving_mask as moving_mask
 from .motion.stabilization import stabilize as stabilize

@@ -25,7 +25,7 @@ from hamflow.io.sources import open_source
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.cut import is_cut
 from hamflow.pipeline.explain import Explanation
-from hamflow.pipeline.frame import Frame, LargeFrame
+from hamflow.pipeline.frame import Frame, LargeFrame, check_frames
 from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.plan import Plan, given_window, plan_run
 from hamflow.pipeline.recording import RecordedMatcher, Recording
@@ -151,7 +151,7 @@ class Estimator:
         frames = self.frame(image0, "image0"), self.frame(image1, "image1")
         if region is None and at is None:
             return self.between(*frames, progress=progress)[0]
-        _check_frames(*frames)
+        check_frames(*frames)
         if region is not None:
             if at is not None:
                 raise InputError("region and at cannot be given together.")
@@ -234,15 +234,19 @@ class Estimator:
 
     def frame(self, image: ImageLike, name: str = "image") -> Frame:
         """Prepare an image that is part of several pairs; see `between`."""
-        if self.max_memory is None:
-            return Frame(image, self._descriptor, name, self._coarse)
-        source = open_source(image, name)
-        if self.plan(source.shape).whole:
-            every = slice(None)
-            return Frame(source.read(every, every), self._descriptor, name, self._coarse)
-        return LargeFrame(source, self._descriptor, self._coarse)
+        mapped = isinstance(image, str | os.PathLike) and str(image).lower().endswith(".npy")
+        if self.max_memory is not None or mapped:
+            large = self.large_frame(image, name)
+            if not self.plan(large.shape).whole:
+                return large
+            image = large.source.read(slice(None), slice(None))
+        return Frame(image, self._descriptor, name, self._coarse)
 
-    def plan(self, shape: tuple[int, int]) -> Plan:
+    def large_frame(self, image: ImageLike, name: str = "image") -> LargeFrame:
+        """Prepare an image of which only parts are in memory at full size."""
+        return LargeFrame(open_source(image, name), self._descriptor, self._coarse)
+
+    def plan(self, shape: tuple[int, int], *, files: bool = False) -> Plan:
         """Return what a run with images of this height and width needs; see `hamflow.plan`.
 
         Raises
@@ -250,7 +254,7 @@ class Estimator:
         InputError
             If it does not fit into `max_memory`.
         """
-        plan = plan_run(shape, self.config, self.window, self.max_memory)
+        plan = plan_run(shape, self.config, self.window, self.max_memory, files=files)
         plan.check()
         if not plan.whole and self.config.temporal.method != "off":
             raise InputError(
@@ -285,7 +289,7 @@ class Estimator:
         matches : Matches
             For the next pair.
         """
-        _check_frames(frame0, frame1)
+        check_frames(frame0, frame1)
         with stage_progress(progress) as told:
             clock = Clock(told)
             result, matches = self._between((frame0, frame1), previous, clock)
@@ -298,27 +302,7 @@ class Estimator:
     ) -> tuple[FlowResult, Matches]:
         frame0, frame1 = frames
         route = self._route(frames)
-        # Descriptors and matching, check and completion: from coarse to fine.
-        plan = SearchPlan(frame0.shape, self.config, self.window, previous)
-        matches: Matches | None = None
-        while (step := plan.next_step(matches)) is not None:
-            found = search(frames, step, route.matcher(self.config.matcher), clock)
-            with clock.stage("check", step.share + 0.25):
-                trusted = check([match.flow for match in found])
-            with clock.stage("completion", step.share + 0.26):
-                sure = trusted
-                if step.coarse:  # few matches that are right serve better there than many
-                    sure = [
-                        mask & (match.decided > 0)
-                        for mask, match in zip(trusted, found, strict=True)
-                    ]
-                known = match_evidence(frames, found, sure, step.scale)
-                complete = route.completion(self.config.completion)
-                completed = [complete(direction) for direction in known]
-            matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
-        assert matches is not None
-        matches = replace(matches, cut=is_cut(frames, matches))
-
+        matches = self.matches(frames, route, clock, previous)
         flows: list[Flow] = []
         hidden: Mask | None = None
         certain: Field | None = None
@@ -363,6 +347,35 @@ class Estimator:
             cut=matches.cut,
         )
         return result, matches
+
+    def matches(
+        self,
+        frames: tuple[Frame, Frame],
+        route: Route,
+        clock: Clock,
+        previous: Matches | None = None,
+    ) -> Matches:
+        """Return the matches of two frames, before they are refined; see `between`."""
+        # Descriptors and matching, check and completion: from coarse to fine.
+        plan = SearchPlan(frames[0].shape, self.config, self.window, previous)
+        matches: Matches | None = None
+        while (step := plan.next_step(matches)) is not None:
+            found = search(frames, step, route.matcher(self.config.matcher), clock)
+            with clock.stage("check", step.share + 0.25):
+                trusted = check([match.flow for match in found])
+            with clock.stage("completion", step.share + 0.26):
+                sure = trusted
+                if step.coarse:  # few matches that are right serve better there than many
+                    sure = [
+                        mask & (match.decided > 0)
+                        for mask, match in zip(trusted, found, strict=True)
+                    ]
+                known = match_evidence(frames, found, sure, step.scale)
+                complete = route.completion(self.config.completion)
+                completed = [complete(direction) for direction in known]
+            matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
+        assert matches is not None
+        return replace(matches, cut=is_cut(frames, matches))
 
     def _route(self, frames: tuple[Frame, Frame]) -> Route:
         """Return the way through the stages: with whole images, or tile by tile."""
@@ -484,18 +497,3 @@ def _report(result: FlowResult, clock: Clock) -> None:
         "unknown" if result.gap is None else f"{result.gap:.2%}",
         *(sum(clock.seconds.values()), ", a cut" if result.cut else ""),
     )
-
-
-def _check_frames(frame0: Frame, frame1: Frame) -> None:
-    for name, frame in (("frame0", frame0), ("frame1", frame1)):
-        if not isinstance(frame, Frame):
-            raise InputError(
-                f"{name} must be a Frame, which Estimator.frame(image) makes, but is of type "
-                f"{type(frame).__name__}; for two images call Estimator.estimate."
-            )
-    if frame0.shape != frame1.shape:
-        sizes = [f"{shape[1]}×{shape[0]}" for shape in (frame0.shape, frame1.shape)]
-        raise InputError(
-            f"The two images must have one size, but are {sizes[0]} and {sizes[1]} "
-            "(width × height); crop or resize one of them."
-        )

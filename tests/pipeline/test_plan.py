@@ -93,7 +93,7 @@ def test_every_size_has_a_way(
 def test_more_memory_makes_fewer_tiles() -> None:
     counts = [
         hamflow.plan(8000, 6000, window=256, max_memory=f"{size}GB").tiles
-        for size in (1.5, 2, 4, 20)
+        for size in (1.7, 2.5, 4, 20)
     ]
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -29,6 +30,7 @@ class Scripted:
         self.alive: set[int] = set()
         self.sent: Counter[str] = Counter()
         self.order: list[tuple[int, str]] = []
+        self.stopped: list[str] = []
 
     def _end(self, slot: int, fate: str) -> None:
         self.alive.discard(slot)
@@ -50,25 +52,35 @@ class Scripted:
         self.sent[pair.name] += 1
         self.order.append((slot, pair.name))
 
-    def wait(self) -> list[Event]:
+    def wait(self, seconds: float | None) -> list[Event]:
         events, self._events = self._events, []
         for slot, name in [*self.busy.items()][: 1 if events else None]:
-            del self.busy[slot]
             fate = self._fate(name)
+            if fate == "hangs":
+                continue
+            del self.busy[slot]
             if fate == "good":
                 events.append(Finished(slot, {"status": "done"}))
             else:
                 self._end(slot, fate)
                 events.append(self._events.pop())
-        assert events, "it would wait forever"
+        assert events or seconds is not None, "it would wait forever"
+        if not events and seconds is not None:
+            time.sleep(seconds)
         return events
+
+    def stop(self, slot: int) -> None:
+        self.alive.remove(slot)
+        self.stopped.append(self.busy.pop(slot))
 
     def close(self) -> None:
         pass
 
 
-def run_all(engine: Scripted, pairs: list[ImagePair] = PAIRS) -> dict[str, Record]:
-    found = [item for items in run(engine, pairs) for item in items]
+def run_all(
+    engine: Scripted, pairs: list[ImagePair] = PAIRS, timeout: float | None = None
+) -> dict[str, Record]:
+    found = [item for items in run(engine, pairs, timeout) for item in items]
     assert sorted(pair.name for pair, _ in found) == sorted(pair.name for pair in pairs)
     return {pair.name: record for pair, record in found}
 
@@ -101,6 +113,19 @@ def test_a_deadly_pair_fails_alone() -> None:
         assert record["error"] == f"The worker process died of this pair {TRIES} times: bad luck."
         assert record["attempts"] == TRIES
     assert max(engine.sent.values()) == TRIES
+
+
+def test_a_pair_that_hangs_fails_alone() -> None:
+    hanging = {"p000", "p007", "p008", "p039"}
+    engine = Scripted(3, lambda name: "hangs" if name in hanging else "good")
+    records = run_all(engine, timeout=0.02)
+    assert {name for name, record in records.items() if record["status"] != "done"} == hanging
+    assert set(engine.stopped) == hanging
+    for name in hanging:
+        assert (
+            records[name]["error"] == "It took longer than the 0.02 seconds that a pair may take."
+        )
+        assert engine.sent[name] == 1  # it would only hang again
 
 
 def test_lost_nodes_are_nobody_s_fault() -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 
 import hamflow
 from _batches import contents, harmful, logged, times, wait_until, write_frames
-from hamflow.errors import HamflowError
+from hamflow.errors import HamflowError, InputError
 from hamflow.scale import local
 from hamflow.scale._limits import limit_memory, usable_memory
 from hamflow.scale.batch import BatchProgress
@@ -42,6 +42,24 @@ def alive(pid: int) -> bool:
         return False
     # A process that has ended, but whose parent has not asked for its exit code.
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_a_pair_that_hangs(tmp_path: Path) -> None:
+    """It fails alone, with its reason in the manifest; the next batch tries it again."""
+    frames = write_frames(tmp_path / "in", 6, hanging=(2,))
+    report = hamflow.batch(frames, tmp_path / "out", harmful(), workers=2, timeout=4)
+    assert report.done == 4
+    assert report.failed == {"f02": "It took longer than the 4 seconds that a pair may take."}
+    table = (tmp_path / "out" / "manifest.csv").read_text(encoding="utf-8")
+    assert "It took longer than the 4 seconds" in table
+    assert len(contents(tmp_path / "out")) == 4
+    write_frames(tmp_path / "in", 6)
+    again = hamflow.batch(frames, tmp_path / "out", harmful(), workers=1, timeout=60)
+    assert not again.failed
+    assert len(contents(tmp_path / "out")) == 5
+    for wrong in (0, -1, float("nan"), float("inf"), "1"):
+        with pytest.raises(InputError, match="timeout must be a number of seconds"):
+            hamflow.batch(frames, tmp_path / "out", harmful(), timeout=wrong)  # type: ignore[arg-type]
 
 
 def test_deadly_pairs_and_killed_workers(tmp_path: Path) -> None:

@@ -65,6 +65,13 @@ def run(source: Path, out: Path, cluster: Any, **options: Any) -> hamflow.BatchR
     return hamflow.batch(source, out, engine="ray", address=cluster.address, **options)
 
 
+def test_a_pair_that_hangs(tmp_path: Path, cluster: Any) -> None:
+    frames = write_frames(tmp_path / "in", 6, hanging=(2,))
+    report = run(frames, tmp_path / "out", cluster, preset=harmful(), timeout=8)
+    assert report.failed == {"f02": "It took longer than the 8 seconds that a pair may take."}
+    assert report.done == 4
+
+
 def test_killed_worker_and_lost_node(tmp_path: Path, cluster: Any) -> None:
     """Neither loses a pair; a deadly one fails alone; all bytes are those of the local engine."""
     frames = write_frames(tmp_path / "in", 13, deadly=(5,))

@@ -76,12 +76,15 @@ class WorkerOptions:
     address
         For Ray: address of a running cluster, such as auto or head:6379. By default Ray is
         started on this machine.
+    timeout
+        Seconds that a pair may take. One that takes longer fails alone.
     """
 
     engine: EngineName = "local"
     workers: Annotated[int | None, option("N")] = None
     threads: Annotated[int | None, option("N")] = None
     address: Annotated[str | None, option("ADDRESS")] = None
+    timeout: Annotated[float | None, option("SECONDS")] = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ def batch(
     viz/NAME.png, ...), the log run.jsonl, and the tables manifest.csv and manifest.parquet with
     the status, times, gap and error of each pair.
 
-    A pair that cannot be estimated, or that its process dies of, fails alone. The exit code is 3
+    A pair that cannot be estimated, that its process dies of, or that takes longer than --timeout,
+    fails alone. The exit code is 3
     if some pairs failed. The same command continues an interrupted batch and tries failed pairs
     again; a folder with other settings is refused; --overwrite starts again. The files do not
     depend on the engine, the workers or the threads.

@@ -10,7 +10,7 @@ import tyro
 from rich.console import Console
 
 from hamflow import crf
-from hamflow.cli._console import progress_bar, say
+from hamflow.cli._console import count, progress_bar, say
 from hamflow.cli._methods import Preset, SearchOptions
 from hamflow.cli._options import (
     FLOW_FORMATS,
@@ -23,10 +23,12 @@ from hamflow.cli._options import (
 )
 from hamflow.config import preset_config
 from hamflow.crf.plot import check_plot
+from hamflow.estimator import Estimator
 from hamflow.evaluation.records import write_json
 from hamflow.io import check_flow_path
 from hamflow.io._atomic import check_writable
 from hamflow.io.images import check_image_path
+from hamflow.large import estimate_files, written_in_parts
 from hamflow.scale.outputs import OUTPUTS, check_directions
 
 _FLOW_OUTPUT = tyro.conf.arg(
@@ -129,6 +131,10 @@ def pair(
     check_distinct({"IMAGE1": image1, "IMAGE2": image2}, written)
     check_new(written.values(), overwrite)
     estimator = search.estimator(config)
+    in_parts = {"--output", "--backward"} >= {*outputs} and region is None and result.plot is None
+    if search.max_memory is not None and in_parts and all(map(written_in_parts, outputs.values())):
+        _write_in_parts((image1, image2), output, result, estimator)
+        return
 
     part = None if region is None else parse_region(region)
     with progress_bar(Console(stderr=True), counted=False) as show:
@@ -147,4 +153,27 @@ def pair(
     say(
         f"Wrote {names}: {width}×{height} pixels, window of {found.window.du}×{found.window.dv} "
         f"pixels, matched at scale 1/{found.scale}, {sum(found.timings.values()):.2f} s{gap}."
+    )
+
+
+def _write_in_parts(
+    images: tuple[Path, Path], output: Path, result: ResultOptions, estimator: Estimator
+) -> None:
+    """Compute and write the flow tile by tile: it need not fit into memory, nor need the images."""
+    with progress_bar(Console(stderr=True), counted=False) as show:
+        found = estimate_files(
+            *images,
+            output,
+            backward=result.backward,
+            estimator=estimator,
+            progress=lambda stage, share: show(stage, share, 1),
+        )
+    if result.json is not None:
+        write_json(result.json, found)
+    gap = "" if found["gap"] is None else f", duality gap {found['gap']:.2%}"
+    names = ", ".join(str(p) for p in (output, result.backward, result.json) if p is not None)
+    say(
+        f"Wrote {names}: {found['width']}×{found['height']} pixels, "
+        f"{count(found['tiles'], 'tile')}, "
+        f"matched at scale 1/{found['scale']}, {sum(found['seconds'].values()):.2f} s{gap}."
     )

@@ -26,6 +26,7 @@ FLOW_FORMATS = {
     ".flo5": "hamflow.io.flo5:FLO5",
     ".npy": "hamflow.io.npy:NPY",
     ".npz": "hamflow.io.npy:NPZ",
+    ".tif": "hamflow.io.tiff:TIFF",
 }
 """Where the `FlowFormat` of each suffix is. A new format is one file and one line here."""
 FLOW_SUFFIXES = tuple(FLOW_FORMATS)
@@ -68,13 +69,15 @@ def write_flow(path: _Path, flow: ArrayLike, *, format: str | None = None) -> No
     path : str or os.PathLike
         The file to write: ``.flo`` (Middlebury), ``.kitti.png`` (KITTI's 16-bit encoding, which
         rounds to 1/64 pixel), ``.pfm`` (FlyingThings3D), ``.flo5`` (Spring's HDF5; needs the extra
-        ``flo5``), ``.npy``, or ``.npz`` (compressed, as an array called ``flow``). An existing one
-        is replaced. A plain ``.png`` is refused, because it would be taken for a picture; for a
-        picture write `hamflow.flow_to_color` with `hamflow.write_image`.
+        ``flo5``), ``.npy``, ``.npz`` (compressed, as an array called ``flow``), or ``.tif`` (tiles
+        with two channels of float32; needs the extra ``tiff``). An existing one is replaced. A
+        plain ``.png`` is refused, because it would be taken for a picture; for a picture write
+        `hamflow.flow_to_color` with `hamflow.write_image`.
     flow : (H, W, 2) array_like
         u to the right and v down. A pixel with NaN in either component is written as unknown.
     format : str, optional
-        ``"flo"``, ``"kitti"``, ``"pfm"``, ``"flo5"``, ``"npy"`` or ``"npz"``. With ``"kitti"``, a
+        ``"flo"``, ``"kitti"``, ``"pfm"``, ``"flo5"``, ``"npy"``, ``"npz"`` or
+        ``"tif"``. With ``"kitti"``, a
         plain ``.png`` is allowed, as KITTI's own files have it.
 
     Raises

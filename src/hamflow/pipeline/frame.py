@@ -12,6 +12,7 @@ from hamflow._scale import reduced
 from hamflow._types import Bits, Image, ImageLike
 from hamflow.descriptors import Descriptor
 from hamflow.descriptors.architecture import CELL
+from hamflow.errors import InputError
 from hamflow.io.images import as_colors
 from hamflow.io.sources import ImageSource
 from hamflow.pipeline.box import Box, cover
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 # Pixels of the images that are read at a time to reduce them, and pixels of a reduced image that
 # are described at a time with the margin that descriptors look at.
-_READ, DESCRIBED, _MARGIN = 2**22, 2**19, 64
+_READ, DESCRIBED, _MARGIN = 2**21, 2**19, 64
 
 
 class Levels:
@@ -129,7 +130,7 @@ class LargeFrame(Frame):
     def __init__(
         self, source: ImageSource, descriptor: Descriptor, coarse: Descriptor | None = None
     ) -> None:
-        self._source = source
+        self.source = source
         self._descriptor = descriptor
         self._coarse = coarse
         self._kept: dict[Hashable, Any] = {}
@@ -137,11 +138,12 @@ class LargeFrame(Frame):
     @property
     def shape(self) -> tuple[int, int]:
         """Height and width."""
-        return self._source.shape
+        return self.source.shape
 
     def at(self, scale: int) -> Image:
         """Return the image reduced by a whole factor; sides are rounded up."""
-        return self.kept(("image", scale), lambda: self._reduced(scale))
+        shape = [-(-side // scale) for side in self.shape]
+        return self.kept(("image", scale), lambda: self._reduced(Box.of_shape(shape), scale))
 
     def bits(self, scale: int) -> Bits:
         """Return the descriptors of the reduced image."""
@@ -149,16 +151,18 @@ class LargeFrame(Frame):
 
     def part(self, box: Box, scale: int = 1) -> Levels:
         """Return a part of the reduced image, given in its pixels."""
-        pixels = as_pixels(self._source.read(*box.enlarged(scale, self.shape).slices))
-        return Levels(pixels if scale == 1 else reduced(pixels, scale))
+        return Levels(self._reduced(box, scale))
 
-    def _reduced(self, scale: int) -> Image:
-        """Return the image reduced by a whole factor, computed part by part."""
-        height, width = (-(-side // scale) for side in self.shape)
-        whole = empty((height, width, 3), np.float32)
-        for box in cover((height, width), max(1, _READ // scale**2), 0, 1):
-            whole[box.slices] = self.part(box, scale).pixels
-        return whole
+    def _reduced(self, box: Box, scale: int) -> Image:
+        """Return a part of the image reduced by a whole factor, computed in still smaller parts."""
+        if scale == 1:
+            return as_pixels(self.source.read(*box.slices))
+        found: Image = empty((box.height, box.width, 3), np.float32)
+        for inner in cover((box.height, box.width), max(1, _READ // scale**2), 0, 1):
+            here = inner._replace(x=box.x + inner.x, y=box.y + inner.y)
+            pixels = as_pixels(self.source.read(*here.enlarged(scale, self.shape).slices))
+            found[inner.slices] = reduced(pixels, scale)
+        return found
 
     def _described(self, image: Image) -> Bits:
         """Return the descriptors of an image, computed part by part."""
@@ -178,3 +182,19 @@ def as_pixels(image: ImageLike, name: str = "image") -> Image:
         pixels: Image = empty(array.shape, np.float32)
         return np.divide(array, most, out=pixels, dtype=np.float32)
     return np.ascontiguousarray(array, np.float32)
+
+
+def check_frames(frame0: Frame, frame1: Frame) -> None:
+    """Raise an InputError unless two frames are prepared and of one size."""
+    for name, frame in (("frame0", frame0), ("frame1", frame1)):
+        if not isinstance(frame, Frame):
+            raise InputError(
+                f"{name} must be a Frame, which Estimator.frame(image) makes, but is of type "
+                f"{type(frame).__name__}; for two images call Estimator.estimate."
+            )
+    if frame0.shape != frame1.shape:
+        sizes = [f"{shape[1]}×{shape[0]}" for shape in (frame0.shape, frame1.shape)]
+        raise InputError(
+            f"The two images must have one size, but are {sizes[0]} and {sizes[1]} "
+            "(width × height); crop or resize one of them."
+        )

@@ -12,8 +12,10 @@ from hamflow.window import Window
 
 KEPT = 128 << 20
 """Bytes that the native code keeps for reuse, at most (native/pages.cpp)."""
+IN_MEMORY = 2**27
+"""Bytes of a field on the way to a file that is in memory, at most."""
 # All others are bytes, too. The interpreter with its libraries.
-_BASE = 45_000_000
+_BASE = 50_000_000
 # Of a label of one component of a pixel: the joint model, its prior besides, the local model.
 _JOINT, _PRIOR, _LOCAL = 7.0, 2.0, 1.3
 # Of a pixel of the matching scale: what stays of the matches, and what a completion takes besides.
@@ -22,8 +24,12 @@ _MATCHED, _COMPLETED = 200, 250
 _DESCRIBED, _CELLS = 20, 80
 # Of a pixel of the images: two images of 8 bits, and in floating point.
 _GIVEN, _FLOATS = 6, 24
-# Of a pixel of the images: flow in both directions, occlusion and confidence; flow alone.
-_RESULT, _FLOW = 21, 8
+# Of a pixel of the images: a flow; occlusion and confidence.
+_FLOW, _ASSESSED = 8, 5
+# Of a pixel of a tile: assessed, and kept for reuse from the tiles of all scales.
+_ASSESSING, _REUSED = 130, 300
+# Of a pixel of a flow at half the size, with those at smaller ones; of one whose files are mapped.
+_ON_THE_WAY, _MAPPED = 2.5, 12
 # Of a pixel that is only brought to the full size.
 _ENLARGED = 12
 # Pixels of the smallest part that is matched at a time, without its window, and completed.
@@ -42,7 +48,7 @@ class _Refining:
 
 
 # With one update of the robust weights per warp, and with several; without a refinement.
-_ONCE, _SEVERAL = _Refining(190, 205, 140), _Refining(238, 250, 150)
+_ONCE, _SEVERAL = _Refining(190, 165, 140), _Refining(238, 215, 150)
 _NOT_REFINED = _Refining(_ENLARGED, _FLOATS + _ENLARGED, 0)
 
 
@@ -56,8 +62,8 @@ class Needs:
         From the beginning to the end, beside images and result.
     images : float
         The two images as they are given.
-    result : float
-        Everything that is returned.
+    result, assessed : float
+        The flow in all directions; occlusion and confidence.
     describing : float
         Descriptors.
     labels, label : float
@@ -71,12 +77,15 @@ class Needs:
     refining, reused : float
         Refinement and assessment of whole images, and what they keep for reuse.
     tile, tile_reused : float
-        The same for each pixel of a tile.
+        The same for each pixel of a tile that is refined.
+    assessed_tile : float
+        For each pixel of a tile that is assessed.
     """
 
     fixed: float
     images: float
     result: float
+    assessed: float
     describing: float
     labels: float
     label: float
@@ -88,6 +97,7 @@ class Needs:
     reused: float
     tile: float
     tile_reused: float
+    assessed_tile: float
 
     @property
     def matching(self) -> float:
@@ -126,10 +136,13 @@ def needs(
     if hasattr(config.refinement, "finest"):
         refining = _ONCE if getattr(config.refinement, "inner", 1) == 1 else _SEVERAL
     enlarged = _ENLARGED if finest > 1 else 0
+    # With both directions in memory, the backward flow is not there yet when this is.
+    on_the_way = min(pixels * _ON_THE_WAY, 1.25 * IN_MEMORY) if files else 0
     return Needs(
-        fixed=_BASE + matched * _MATCHED,
+        fixed=_BASE + matched * _MATCHED + on_the_way,
         images=0 if files else pixels * _GIVEN,
-        result=0 if files else pixels * (_RESULT if config.bidirectional else _FLOW),
+        result=0 if files else pixels * _FLOW * (2 if config.bidirectional else 1),
+        assessed=pixels * _ASSESSED if config.bidirectional and not files else 0,
         describing=describing,
         labels=labels,
         label=label,
@@ -139,8 +152,9 @@ def needs(
         completed=max(completed, 1),
         refining=pixels * (_FLOATS + refining.whole / finest**2 + enlarged),
         reused=pixels * (refining.reused / finest**2 + enlarged),
-        tile=refining.tile,
-        tile_reused=refining.reused,
+        tile=refining.tile + (_MAPPED if files else 0),
+        tile_reused=_REUSED if refining.reused else 0,
+        assessed_tile=_ASSESSING if config.bidirectional and not files else 0,
     )
 
 

@@ -19,6 +19,8 @@ from hamflow.window import Window, WindowLike
 _SMALLEST_TILE, _MOTION = 128, 64
 # Tiles with more pixels are hardly less work in all.
 _LARGEST_TILE = 2**23
+# Tiles are chosen as if they took so much more than they are expected to take.
+_SAFETY = 1.25
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,10 @@ class Plan:
         Bytes that the run will take, with everything that the process needs.
     stages : dict of str to int
         The peak of each stage, in bytes.
+    whole : bool
+        Whether every stage gets the whole images.
     tiles : int
-        How many tiles the images are computed in at the full size; 1 for the whole at once.
+        How many tiles the images are computed in at the full size.
     tile_pixels : int
         Pixels of a tile with its surroundings, at most.
     matched_labels : int
@@ -64,15 +68,11 @@ class Plan:
     smallest: int
     peak: int
     stages: dict[str, int]
+    whole: bool
     tiles: int
     tile_pixels: int
     matched_labels: int
     completed_pixels: int
-
-    @property
-    def whole(self) -> bool:
-        """Whether the whole images are computed at once."""
-        return self.tiles == 1
 
     @property
     def tiling(self) -> Tiling:
@@ -174,7 +174,7 @@ def plan_run(
     stages = _whole(need)
     margin = -(-CONTEXT // scales[-1]) * scales[-1]  # surroundings begin at pixels of all scales
     tile = min(pixels, (max(_SMALLEST_TILE, scales[-1]) + 2 * margin + _MOTION) ** 2)
-    smallest = min(max(stages.values()), max(_tiled(need, tile, 0, 0).values()))
+    smallest = min(max(stages.values()), max(_tiled(need, _SAFETY * tile, 0, 0).values()))
     found = Plan(
         width=shape[1],
         height=shape[0],
@@ -185,6 +185,7 @@ def plan_run(
         smallest=smallest,
         peak=max(stages.values()),
         stages=stages,
+        whole=True,
         tiles=1,
         tile_pixels=pixels,
         matched_labels=int(need.labels),
@@ -195,7 +196,11 @@ def plan_run(
     start = need.fixed + need.images
     room = max_memory - start - need.result
     # What is kept for reuse grows with a tile up to its limit.
-    tile = int(max(room / (need.tile + need.tile_reused), (room - KEPT) / need.tile))
+    each = _SAFETY * need.tile
+    tile = int(max(room / (each + need.tile_reused), (room - KEPT) / each))
+    if need.assessed_tile:
+        each, rest = _SAFETY * need.assessed_tile, room - need.assessed
+        tile = min(tile, int(max(rest / (each + need.tile_reused), (rest - KEPT) / each)))
     tile = min(tile, _LARGEST_TILE)
     labels, completed = (max_memory - start) / need.label, (max_memory - start) / need.completed
     around = margin, margin
@@ -206,7 +211,8 @@ def plan_run(
         found,
         stages=stages,
         peak=max(stages.values()),
-        tiles=max(2, len(boxes)),
+        whole=False,
+        tiles=len(boxes),
         tile_pixels=tile,
         matched_labels=int(labels),
         completed_pixels=int(completed),
@@ -224,16 +230,16 @@ def _whole(need: Needs) -> dict[str, int]:
     }
 
 
-def _tiled(need: Needs, tile: int, labels: float, completed: float) -> dict[str, int]:
+def _tiled(need: Needs, tile: float, labels: float, completed: float) -> dict[str, int]:
     """Return the peaks of the stages with tiles, labels and completed pixels of this number."""
     start = need.fixed + need.images
     at_once = max(min(need.labels, labels), need.least_labels)
     completing = max(min(need.completing, completed * need.completed), need.least_completing)
+    kept = min(KEPT, tile * need.tile_reused)
     return {
         "descriptors": int(start + need.describing),
         "matching": int(start + at_once * need.label),
         "completion": int(start + completing),
-        "refinement": int(
-            start + need.result + tile * need.tile + min(KEPT, tile * need.tile_reused)
-        ),
+        "refinement": int(start + need.result + tile * need.tile + kept),
+        "assessment": int(start + need.result + need.assessed + tile * need.assessed_tile + kept),
     }

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from hamflow._types import Field, Flow, Mask
 from hamflow.pipeline import tiles
-from hamflow.pipeline.canvas import Canvas
+from hamflow.pipeline.canvas import MemoryCanvas
 from hamflow.pipeline.frame import Frame, LargeFrame
 from hamflow.pipeline.matches import Matches
 from hamflow.pipeline.plan import Plan
@@ -78,7 +78,7 @@ class Tiles:
         Makes the fields of the result, by default in memory.
     """
 
-    def __init__(self, plan: Plan, canvas: NewCanvas = Canvas) -> None:
+    def __init__(self, plan: Plan, canvas: NewCanvas = MemoryCanvas) -> None:
         self._plan = plan
         self._tiling = plan.tiling
         self._canvas = canvas

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import deque
@@ -103,6 +104,7 @@ def batch(
     workers: int | None = None,
     threads: int | None = None,
     address: str | None = None,
+    timeout: float | None = None,
     overwrite: bool = False,
     progress: Callable[[BatchProgress], object] | None = None,
 ) -> BatchReport:
@@ -143,6 +145,9 @@ def batch(
         The threads of each worker: by default its share of the cores.
     address : str, optional
         For Ray: the address of a running cluster. By default Ray is started on this machine.
+    timeout : float, optional
+        Seconds that a pair may take, reading and writing included. One that takes longer fails;
+        its worker is ended and replaced.
     overwrite : bool
         Start again, and remove the files of an earlier batch in that folder.
     progress : callable, optional
@@ -171,6 +176,8 @@ def batch(
     (2, {})
     """
     _check_engine(engine, workers, threads, address)
+    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
+        raise InputError(f"timeout must be a number of seconds above 0, not {timeout!r}.")
     options = _options(outputs)
     pairs, described = open_source(source, every)
     place = storage.absolute(output)
@@ -189,7 +196,7 @@ def batch(
                     engine, work, len(todo), workers=workers, threads=threads, address=address
                 )
                 try:
-                    _work_off(chosen, todo, store, tally)
+                    _work_off(chosen, todo, store, tally, timeout)
                 finally:
                     chosen.close()
                     store.sweep()
@@ -232,8 +239,14 @@ class _Tally:
             )
 
 
-def _work_off(engine: Engine, todo: Sequence[ImagePair], store: Store, tally: _Tally) -> None:
-    for finished in run(engine, todo):
+def _work_off(
+    engine: Engine,
+    todo: Sequence[ImagePair],
+    store: Store,
+    tally: _Tally,
+    timeout: float | None,
+) -> None:
+    for finished in run(engine, todo, timeout):
         stopped = [record["error"] for _, record in finished if record["status"] == STOPPED]
         kept = [item for item in finished if item[1]["status"] != STOPPED]
         store.add(kept)

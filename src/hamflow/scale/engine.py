@@ -6,6 +6,7 @@ so it is known which pair a worker died of, and no more than one pair per slot i
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,28 +62,43 @@ class Engine(Protocol):
     def send(self, slot: int, pair: ImagePair) -> None:
         """Give a pair to a worker that has none."""
 
-    def wait(self) -> list[Event]:
-        """Wait until something has happened."""
+    def wait(self, seconds: float | None) -> list[Event]:
+        """Wait until something has happened, or until so many seconds have passed."""
+
+    def stop(self, slot: int) -> None:
+        """End a worker at once; no event tells of it."""
 
     def close(self) -> None:
         """End all workers, also those that have a pair."""
 
 
-def run(engine: Engine, pairs: Sequence[ImagePair]) -> Iterator[list[tuple[ImagePair, Record]]]:
+def run(
+    engine: Engine, pairs: Sequence[ImagePair], timeout: float | None = None
+) -> Iterator[list[tuple[ImagePair, Record]]]:
     """Have an engine work on all pairs; yield pairs and records as they are finished.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the workers are.
+    pairs : sequence of ImagePair
+        What to do.
+    timeout : float, optional
+        Seconds that a pair may take; one that takes longer fails, and its worker is replaced.
 
     Raises
     ------
     HamflowError
         If workers die again and again before they have begun to work.
     """
-    leader = _Leader(engine, pairs)
+    leader = _Leader(engine, pairs, timeout)
     for slot in range(min(engine.slots, len(pairs))):
         engine.start(slot)
     left = len(pairs)
     while left:
-        for event in engine.wait():
+        for event in engine.wait(leader.patience()):
             leader.handle(event)
+        leader.stop_late()
         leader.assign()
         # After the workers have got their next pairs: recording takes time, too.
         finished, leader.finished = leader.finished, []
@@ -94,9 +110,11 @@ def run(engine: Engine, pairs: Sequence[ImagePair]) -> Iterator[list[tuple[Image
 class _Leader:
     """Knows what each worker is doing, and what is to be done about those that died."""
 
-    def __init__(self, engine: Engine, pairs: Sequence[ImagePair]) -> None:
+    def __init__(self, engine: Engine, pairs: Sequence[ImagePair], timeout: float | None) -> None:
         self.finished: list[tuple[ImagePair, Record]] = []
         self._engine = engine
+        self._timeout = timeout
+        self._deadlines: dict[int, float] = {}
         self._schedule = _Schedule(pairs, engine.slots)
         self._busy: dict[int, ImagePair] = {}
         self._idle: set[int] = set()
@@ -106,6 +124,7 @@ class _Leader:
 
     def handle(self, event: Event) -> None:
         pair = self._busy.pop(event.slot, None)
+        self._deadlines.pop(event.slot, None)
         if isinstance(event, Died):
             self._schedule.release(event.slot)
             self._idle.discard(event.slot)
@@ -129,7 +148,29 @@ class _Leader:
             if pair is not None:
                 self._idle.discard(slot)
                 self._busy[slot] = pair
+                if self._timeout is not None:
+                    self._deadlines[slot] = time.monotonic() + self._timeout
                 self._engine.send(slot, pair)
+
+    def patience(self) -> float | None:
+        """Return how many seconds there are until a pair takes too long."""
+        if not self._deadlines:
+            return None
+        return max(0.0, min(self._deadlines.values()) - time.monotonic())
+
+    def stop_late(self) -> None:
+        """Let pairs fail that take too long, and replace their workers."""
+        now = time.monotonic()
+        for slot in [slot for slot, deadline in self._deadlines.items() if deadline <= now]:
+            pair = self._busy.pop(slot)
+            del self._deadlines[slot]
+            self._engine.stop(slot)
+            self._schedule.release(slot)
+            self._engine.start(slot)
+            error = f"It took longer than the {self._timeout:g} seconds that a pair may take."
+            attempts = self._losses[pair.name] + 1
+            record = {"status": FAILED, "error": error, "attempts": attempts}
+            self.finished.append((pair, record))
 
     def _lost(self, pair: ImagePair, event: Died) -> None:
         self._deaths[pair.name] += not event.blameless

@@ -60,10 +60,18 @@ class LocalEngine:
         with suppress(OSError):
             self._workers[slot][1].send(pair)
 
-    def wait(self) -> list[Event]:
+    def wait(self, seconds: float | None) -> list[Event]:
         """Wait for results, and for the end of processes."""
         slots = {pipe: slot for slot, (_, pipe) in self._workers.items()}
-        return [self._event(slots[pipe]) for pipe in wait(list(slots))]  # type: ignore[index]
+        ready = wait(list(slots), seconds)
+        return [self._event(slots[pipe]) for pipe in ready]  # type: ignore[index]
+
+    def stop(self, slot: int) -> None:
+        """Kill a process: one that hangs may not listen."""
+        process, pipe = self._workers.pop(slot)
+        process.kill()
+        process.join()
+        pipe.close()
 
     def _event(self, slot: int) -> Event:
         process, pipe = self._workers[slot]

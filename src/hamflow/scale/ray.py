@@ -78,12 +78,17 @@ class RayEngine:
         """Give a pair to an actor."""
         self._under_way[self._actors[slot].estimate.remote(pair)] = slot
 
-    def wait(self) -> list[Event]:
+    def wait(self, seconds: float | None) -> list[Event]:
         """Wait for results, and for the end of actors."""
         awaited = list(self._under_way)
-        ray.wait(awaited, num_returns=1)
+        ray.wait(awaited, num_returns=1, timeout=seconds)
         done, _ = ray.wait(awaited, num_returns=len(awaited), timeout=0)
         return [self._event(self._under_way.pop(reference), reference) for reference in done]
+
+    def stop(self, slot: int) -> None:
+        """Kill an actor."""
+        ray.kill(self._actors[slot])
+        self._under_way = {ref: k for ref, k in self._under_way.items() if k != slot}
 
     def _event(self, slot: int, reference: Any) -> Event:
         try:

@@ -1,0 +1,209 @@
+"""TIFF files that are read and written part by part: images, and flow with two channels.
+
+They need the package tifffile, of the extra ``tiff``. A flow file has tiles of 256×256 pixels of
+float32, u and v side by side, without compression: so every part has its place, and can be written
+and read without the rest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hamflow._types import Pixels
+from hamflow.errors import FileError
+from hamflow.io._atomic import atomic_write
+from hamflow.io._flow_format import FlowFormat, known_vectors, vectors_to_write
+from hamflow.io._reading import check_size, open_regular, reason, require
+
+TILE = 256
+"""Height and width of the tiles that are written, in pixels."""
+_LARGEST_SEGMENT = 2**28  # bytes that a tile or strip may announce
+_GRAY, _RGB = 1, 2  # photometric interpretations
+
+
+def require_tifffile(path: str | os.PathLike[str]) -> Any:
+    """Return the package tifffile, or raise a FileError that says how to get it."""
+    return require(path, "tifffile", "tiff")
+
+
+class TiffPart:
+    """The first image of a TIFF file, of which parts can be read.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    """
+
+    in_file = True
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
+        with self._page() as page:
+            # Numbers of a damaged file may be anything.
+            self.array_shape: tuple[int, ...] = tuple(int(side) for side in page.shape)
+            if len(self.array_shape) < 2 or min(self.array_shape) < 1:
+                raise FileError(f"{self._path}: has no pixels; the file is damaged, get it again.")
+            self.dtype: np.dtype[Any] = np.dtype(page.dtype)
+            self.plain = self._is_plain(page)
+        self.shape = self.array_shape[0], self.array_shape[1]
+
+    def pixels(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Return a part as it is in the file, (H, W, channels)."""
+        top, bottom, _ = rows.indices(self.shape[0])
+        left, right, _ = columns.indices(self.shape[1])
+        with self._page() as page:
+            channels = page.samplesperpixel
+            part = np.zeros((bottom - top, right - left, channels), self.dtype)
+            length, width = self._segment(page)
+            if length * width * channels * self.dtype.itemsize > _LARGEST_SEGMENT:
+                raise FileError(f"{self._path}: has too large tiles; write it in smaller ones.")
+            across = -(-self.shape[1] // width)
+            for row in range(top // length, -(-bottom // length)):
+                for column in range(left // width, -(-right // width)):
+                    segment = self._decoded(page, row * across + column)
+                    y, x = row * length, column * width
+                    here = np.s_[
+                        max(y, top) - top : min(y + length, bottom) - top,
+                        max(x, left) - left : min(x + width, right) - left,
+                    ]
+                    there = np.s_[
+                        max(y, top) - y : min(y + length, bottom) - y,
+                        max(x, left) - x : min(x + width, right) - x,
+                    ]
+                    if segment is not None:  # a segment without bytes is black
+                        part[here] = segment[there]
+        return part
+
+    def read(self, rows: slice, columns: slice) -> Pixels:
+        """Return a part of an image, (H, W, 3)."""
+        part = self.pixels(rows, columns)
+        return np.repeat(part, 3, axis=2) if part.shape[2] == 1 else part[:, :, :3]
+
+    def _decoded(self, page: Any, index: int) -> NDArray[Any] | None:
+        offset, count = page.dataoffsets[index], page.databytecounts[index]
+        if count == 0:
+            return None
+        if count > _LARGEST_SEGMENT:
+            raise FileError(f"{self._path}: has a tile of {count} bytes; write it in smaller ones.")
+        handle = page.parent.filehandle
+        handle.seek(offset)
+        segment, _, shape = page.decode(handle.read(count), index, jpegtables=page.jpegtables)
+        found: NDArray[Any] | None = None if segment is None else segment.reshape(shape)[0]
+        return found
+
+    @staticmethod
+    def _segment(page: Any) -> tuple[int, int]:
+        """Return height and width of tiles, or of strips."""
+        if page.is_tiled:
+            return int(page.tilelength), int(page.tilewidth)
+        return min(int(page.rowsperstrip), int(page.imagelength)), int(page.imagewidth)
+
+    @staticmethod
+    def _is_plain(page: Any) -> bool:
+        """Return whether it is gray or RGB as Hamflow takes it, upright and with channels last."""
+        orientation = page.tags.get(274)
+        length, width = TiffPart._segment(page)
+        size = length * width * page.samplesperpixel * np.dtype(page.dtype).itemsize
+        return bool(
+            page.photometric in (_GRAY, _RGB)
+            and page.planarconfig == 1
+            and page.imagedepth == 1
+            and (orientation is None or orientation.value == 1)
+            and page.samplesperpixel in (1, 3, 4)
+            and np.dtype(page.dtype) in (np.uint8, np.uint16)
+            and page.bitspersample == 8 * np.dtype(page.dtype).itemsize
+            and size <= _LARGEST_SEGMENT
+        )
+
+    @contextmanager
+    def _page(self) -> Iterator[Any]:
+        tifffile = require_tifffile(self._path)
+        with open_regular(self._path):
+            pass
+        try:
+            with tifffile.TiffFile(self._path) as file:
+                yield file.pages[0]
+        except (FileError, MemoryError):
+            raise
+        # tifffile raises exceptions of many unrelated kinds for damaged files.
+        except Exception as error:
+            raise FileError(
+                f"{self._path}: cannot be decoded ({reason(error)}); the file is damaged, get it "
+                "again."
+            ) from error
+
+
+def open_tiff(path: str | os.PathLike[str]) -> TiffPart | None:
+    """Return an image of which parts can be read; None if it has to be read as a whole."""
+    try:
+        found = TiffPart(path)
+    except FileError:
+        return None  # the usual reader says what is wrong, or can read it
+    return found if found.plain else None
+
+
+def read_tiff(path: str | os.PathLike[str]) -> NDArray[np.float32]:
+    """Read a flow from a ``.tif`` file as `hamflow.read_flow` does."""
+    found = TiffPart(path)
+    name = os.fspath(path)
+    if len(found.array_shape) != 3 or found.array_shape[2] != 2 or found.dtype.kind != "f":
+        raise FileError(
+            f"{name}: has the shape {found.array_shape} and the type {found.dtype}, but a flow has "
+            "(height, width, 2) numbers of floating point; check the file."
+        )
+    check_size(path, found.shape[1], found.shape[0])
+    size = found.shape[0] * found.shape[1] * 2 * found.dtype.itemsize
+    if size > 1100 * os.stat(name).st_size:  # more than deflate can compress
+        raise FileError(f"{name}: announces more than it can hold; get it again.")
+    return known_vectors(found.pixels(slice(None), slice(None)))
+
+
+def write_tiff(path: str | os.PathLike[str], flow: ArrayLike) -> None:
+    """Write a flow as a tiled ``.tif`` file as `hamflow.write_flow` does."""
+    data = vectors_to_write(flow, ".tif", np.nan)
+    tifffile = require_tifffile(path)
+    with atomic_write(path) as file, tifffile.TiffWriter(file, bigtiff=_big(data.shape)) as writer:
+        writer.write(data, **_LAYOUT)
+
+
+def new_tiff(path: str | os.PathLike[str], shape: tuple[int, ...]) -> int:
+    """Make a tiled file without content; return where its first tile begins.
+
+    The tiles follow each other row by row, each with TILE × TILE × channels numbers of float32.
+    """
+    tifffile = require_tifffile(path)
+    with tifffile.TiffWriter(path, bigtiff=_big(shape)) as writer:
+        writer.write(shape=shape, dtype="<f4", **_LAYOUT)
+    with tifffile.TiffFile(path) as file:
+        offsets = file.pages[0].dataoffsets
+    size = TILE * TILE * shape[2] * 4
+    if any(offset != offsets[0] + k * size for k, offset in enumerate(offsets)):
+        raise FileError(f"{os.fspath(path)}: this version of tifffile orders tiles otherwise.")
+    with open(path, "r+b") as raw:  # the tiles need not be written in order
+        raw.truncate(max(os.fstat(raw.fileno()).st_size, offsets[0] + len(offsets) * size))
+    return int(offsets[0])
+
+
+_LAYOUT: dict[str, Any] = {
+    "tile": (TILE, TILE),
+    "photometric": "minisblack",
+    "planarconfig": "contig",
+    "metadata": None,
+    "extrasamples": ("unspecified",),
+}
+
+
+def _big(shape: tuple[int, ...]) -> bool:
+    """Return whether the file may need more than 32 bits for its places."""
+    rows, columns = (-(-side // TILE) * TILE for side in shape[:2])
+    return rows * columns * shape[2] * 4 > 2**31
+
+
+TIFF = FlowFormat(read_tiff, write_tiff, require_tifffile)
