@@ -29,6 +29,7 @@ SAID = {
     "learning": "training (torch)",
     "scale": "many pairs, Ray",
     "viewer": "the local page",
+    "motion": "tracks, masks",
     "estimator": "estimate(), Estimator: the route on one page; video()",
     "pipeline": "frame, scales and windows, search",
     "config": "presets, TOML",
@@ -39,7 +40,7 @@ SAID = {
     "result": "FlowResult",
     "datasets": "pairs with true flow",
     "flow": "warp, resize, pictures",
-    "io": "files, video, logs of long runs",
+    "io": "files, video, settings, logs of long runs",
     "base": "types, protocols of the stages, errors, window, threads",
 }
 # Modules, and packages that go with another one; any other module, such as that of videos, goes
@@ -54,6 +55,7 @@ MODULES = {
     "result": "result",
     "config": "config",
     "_resume": "io",
+    "_tables": "io",
 }
 
 INK, PALE, PAPER, RED = "#22303c", "#8a99a6", "#ffffff", "#c0392b"
