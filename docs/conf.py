@@ -24,7 +24,6 @@ logging.getLogger("hamflow").setLevel(logging.WARNING)  # of the examples in the
 
 REPOSITORY = "https://github.com/hamflow/hamflow"
 PROJECT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-OPTIONAL = ("large-images", "promises", "viewer")
 
 project = "Hamflow"
 author = "The Hamflow developers"
@@ -107,9 +106,6 @@ def rewrite_links(app: Sphinx, docname: str, source: list[str]) -> None:
     page = Path(app.env.doc2path(docname))
     if page.suffix == ".md":
         source[0] = rewritten(source[0], page, page)
-    if docname == "index":  # pages that come with other parts of the project
-        for missing in (name for name in OPTIONAL if not (HERE / f"{name}.md").is_file()):
-            source[0] = source[0].replace(f"\n{missing}\n", "\n")
 
 
 def write_pages(app: Sphinx) -> None:
