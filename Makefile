@@ -130,6 +130,20 @@ test-sanitized: $(VENV)/installed-test
 	$(SANITIZED_PYTHON) -m pytest -q -m "not slow" -p no:cacheprovider $(SANITIZED_TESTS)
 	$(SANITIZED)/threads/kernels_test --quick portable
 
+# Probable mistakes in the C++ code outside of the kernels, by clang-tidy.
+TIDY := $(addprefix native/,candidates.cpp components.cpp compositing.cpp edges.cpp fusion.cpp \
+	geodesic.cpp interpolation.cpp labeling.cpp mesh.cpp opposite.cpp pages.cpp planes.cpp png.cpp \
+	resampling.cpp seed_graph.cpp seeds.cpp simd/levels.cpp temporal.cpp threads.cpp)
+.PHONY: tidy
+tidy:
+	clang-tidy --quiet $(TIDY) -- -std=c++17 -Inative -DHAMFLOW_X86
+
+# Known vulnerabilities of what is installed; asks PyPI.
+.PHONY: audit
+audit: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip_audit --skip-editable
+
 # The same program for this machine's levels. Where the system has no cmake, PyPI has it.
 test-native:
 	@command -v cmake >/dev/null || test -x $(BIN)/cmake || { \
