@@ -107,9 +107,8 @@ SANITIZED_PYTHON = ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/package:tests $(BIN)/python
 SANITIZED_TESTS := tests/test_native_checks.py tests/test_native_memory.py tests/io/test_png_filters.py \
-	tests/matching/test_min_projection.py tests/matching/test_messages.py tests/crf/test_rounding.py \
-	tests/crf/test_chain_arguments.py tests/refinement tests/descriptors/test_integer.py \
-	tests/datasets/test_compositing.py
+	tests/datasets/test_compositing.py $(addprefix tests/refinement/test_,interpolation.py \
+	completion.py opposite.py components.py)
 
 .PHONY: test-sanitized
 test-sanitized: $(VENV)/installed-test
