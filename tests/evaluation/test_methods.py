@@ -80,6 +80,16 @@ def test_preset() -> None:
     assert estimate.gap == expected.gap
 
 
+def test_memory_of_a_preset() -> None:
+    free, bounded = Method("fast"), Method(MethodConfig("fast", max_memory="4GB"))
+    np.testing.assert_array_equal(free(*FRAMES).flow, bounded(*FRAMES).flow)
+    assert bounded.settings == free.settings | {"max_memory": 4 * 10**9}
+    with pytest.raises(InputError, match="67×49 pixels with these settings need at least"):
+        Method(MethodConfig("fast", max_memory="1MB"))(*FRAMES)
+    with pytest.raises(InputError, match="max_memory is for presets; leave it out with wta-qq"):
+        MethodConfig("wta-qq", max_memory="4GB")
+
+
 def test_preset_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('preset = "fast"\nmodel = "pairs"\n[refinement]\nmethod = "upsampling"\n')

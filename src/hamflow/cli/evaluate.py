@@ -14,7 +14,7 @@ from hamflow._resume import LOG, WorkLog
 from hamflow._runtime import machine
 from hamflow.cli._console import progress_bar, say, says_how_to_continue, table_of
 from hamflow.cli._data import DATASETS, DataOptions, data_label, open_pairs
-from hamflow.cli._methods import MethodName, Model, PresetOrMethod, chosen_method
+from hamflow.cli._methods import MaxMemory, MethodName, Model, PresetOrMethod, chosen_method
 from hamflow.cli._options import Number, OptionalFile, check_targets, option, parse_window
 from hamflow.crf import CrfConfig
 from hamflow.datasets.registry import DatasetName
@@ -58,6 +58,7 @@ class MethodOptions:
     scale: Number = 1
     window: Annotated[str | None, option("WINDOW")] = None
     crf_file: OptionalFile = None
+    max_memory: MaxMemory = None
 
 
 _DATA = DataOptions()
@@ -120,6 +121,7 @@ def evaluate_command(
             window=None if method.window is None else parse_window(method.window),
             scale=method.scale,
             crf=None if crf_file is None else CrfConfig.paper().updated(crf_file),
+            max_memory=method.max_memory,
         )
     )
     write_report = None if html is None else report_writer()

@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 
 from hamflow.cli._console import count, progress_bar, say, says_how_to_continue
-from hamflow.cli._methods import MethodName, Model, PresetOrMethod, chosen_method
+from hamflow.cli._methods import MaxMemory, MethodName, Model, PresetOrMethod, chosen_method
 from hamflow.cli._options import Number, OutputFolder, option
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation._benchmarks import BENCHMARKS
@@ -29,6 +29,7 @@ def submit(
     method: MethodName = None,
     model: Model = None,
     scale: Number = 1,
+    max_memory: MaxMemory = None,
     passes: Annotated[tuple[Literal["clean", "final"], ...], option("PASS ...")] = (),
     verify: bool = False,
     overwrite: bool = False,
@@ -67,14 +68,21 @@ def submit(
         damaged, or not part of the submission.
     """
     if verify:
-        needless = {"--preset": preset, "--method": method, "--model": model}
+        needless = {
+            "--preset": preset,
+            "--method": method,
+            "--model": model,
+            "--max-memory": max_memory,
+        }
         given = [name for name, value in needless.items() if value is not None]
         given += ["--scale"] * (scale != 1) + ["--overwrite"] * overwrite
         if given:
             raise InputError(f"--verify only checks files; leave out {' and '.join(given)}.")
         _verify(benchmark, root, output, passes)
         return
-    chosen = Method(MethodConfig(chosen_method(preset, method), model=model, scale=scale))
+    chosen = Method(
+        MethodConfig(chosen_method(preset, method), model=model, scale=scale, max_memory=max_memory)
+    )
     with says_how_to_continue(output, overwrite), progress_bar(Console()) as progress:
         found = compute(
             benchmark,

@@ -74,6 +74,8 @@ class MethodConfig:
         Frames are first reduced by this factor, and the flow is enlarged to full resolution.
     crf : CrfConfig, optional
         Parameters of ``crf-f`` and ``crf-q``. By default the paper's, with 5×8 iterations.
+    max_memory : int or str, optional
+        For presets: what the process may take, as for `Estimator`.
     """
 
     name: str = "balanced"
@@ -81,6 +83,7 @@ class MethodConfig:
     window: WindowLike | None = None
     scale: int = 1
     crf: CrfConfig | None = None
+    max_memory: int | str | None = None
 
     def __post_init__(self) -> None:
         if type(self.scale) is not int or self.scale < 1:
@@ -95,6 +98,8 @@ class MethodConfig:
                 f"Only {' and '.join(JOINT)} take parameters of the joint model; a preset has "
                 "them in its TOML file."
             )
+        if self.max_memory is not None and self.name.startswith((*LOCAL, *JOINT, PEER)):
+            raise InputError(f"max_memory is for presets; leave it out with {self.name}.")
 
     @property
     def label(self) -> str:
@@ -220,7 +225,12 @@ def _prepared(config: MethodConfig) -> tuple[Callable[[Pixels, Pixels], Estimate
 
 def _preset(config: MethodConfig) -> tuple[Callable[[Pixels, Pixels], Estimate], dict[str, Any]]:
     window: Any = "auto" if config.window is None else config.window
-    estimator = Estimator(preset_config(config.name), window=window, model=config.model)
+    estimator = Estimator(
+        preset_config(config.name),
+        window=window,
+        model=config.model,
+        max_memory=config.max_memory,
+    )
 
     def run(image0: Pixels, image1: Pixels) -> Estimate:
         result = estimator.estimate(image0, image1)
@@ -230,6 +240,8 @@ def _preset(config: MethodConfig) -> tuple[Callable[[Pixels, Pixels], Estimate],
         "estimator": estimator.config.tables() | estimator.fingerprints,
         "window": None if estimator.window is None else list(estimator.window.as_tuple()),
     }
+    if config.max_memory is not None:
+        settings["max_memory"] = estimator.max_memory
     return run, settings
 
 
