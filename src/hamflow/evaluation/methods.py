@@ -236,7 +236,7 @@ def _preset(config: MethodConfig) -> tuple[Callable[[Pixels, Pixels], Estimate],
         result = estimator.estimate(image0, image1)
         return Estimate(result.flow, result.occlusion, result.confidence, result.gap)
 
-    settings = {
+    settings: dict[str, Any] = {
         "estimator": estimator.config.tables() | estimator.fingerprints,
         "window": None if estimator.window is None else list(estimator.window.as_tuple()),
     }
