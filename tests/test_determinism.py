@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,11 @@ import hamflow
 from _paths import ROOT
 from _problems import run_python
 from _route import moving_square, shifted
+from _tiles import InTiles
 from hamflow import FlowResult
 from hamflow.config import PRESETS
 
 THREADS = (1, 2, 3, 8)
-WAYS: dict[str, dict[str, Any]] = {"whole": {}}
-"""How an estimate can be computed; what has the same bytes as the whole image belongs here."""
 
 
 def digest(result: FlowResult) -> str:
@@ -40,21 +39,15 @@ def images(preset: str) -> list[tuple[Any, Any]]:
     return [shifted(3, 2, 25, 38)] if preset == "paper" else [square, shifted(7, -4, 45, 61)]
 
 
-def ways_of_computing() -> Iterator[tuple[str, int, str]]:
-    for level in hamflow.isa_levels():
-        for threads in THREADS:
-            for way in WAYS:
-                yield level, threads, way
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_threads_and_instruction_sets(preset: str) -> None:
-    found: dict[str, set[tuple[str, int, str]]] = {}
-    for level, threads, way in ways_of_computing():
+@pytest.mark.parametrize(("preset", "tiled"), [*((p, False) for p in PRESETS), ("fast", True)])
+def test_threads_and_instruction_sets(preset: str, tiled: bool) -> None:
+    found: dict[str, set[tuple[str, int]]] = {}
+    pair = shifted(7, -4, 130, 170) if tiled else images(preset)[0]
+    for level, threads in product(hamflow.isa_levels(), (1, 3) if tiled else THREADS):
         hamflow.set_isa(level)
         hamflow.set_num_threads(threads)
-        result = hamflow.Estimator(preset, **WAYS[way]).estimate(*images(preset)[0])
-        found.setdefault(digest(result), set()).add((level, threads, way))
+        estimator = InTiles(preset, 125 * 125) if tiled else hamflow.Estimator(preset)
+        found.setdefault(digest(estimator.estimate(*pair)), set()).add((level, threads))
     assert len(found) == 1, found
 
 
