@@ -36,15 +36,16 @@ def _restore_runtime() -> Iterator[None]:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C reach this process and those that it starts.
+    """Let Ctrl-C and the end of the terminal reach this process and those that it starts.
 
-    Tests that run in the background of a shell script are told to ignore it, and what they start
-    inherits that.
+    Tests that run in the background of a shell script, or under nohup, are told to ignore them, and
+    what they start inherits that.
     """
-    before = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, action) for number, action in usual.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, action in before.items():
+        signal.signal(number, action)
 
 
 @pytest.fixture

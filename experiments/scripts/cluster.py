@@ -96,8 +96,9 @@ class SimulatedEngine:
         ends = self._clock + share * cluster.seconds * factor * spread
         self._push(ends, slot, "dies" if deadly else "done")
 
-    def wait(self) -> list[Event]:
-        """Go on in time until something happens."""
+    def wait(self, seconds: float | None) -> list[Event]:
+        """Go on in time until something happens; pairs of the simulation have no time limit."""
+        assert seconds is None
         events: list[Event] = []
         while not events or (self._queue and self._queue[0][0] <= self._clock):
             time, _, slot, life, kind = heapq.heappop(self._queue)
@@ -131,6 +132,11 @@ class SimulatedEngine:
             self._life[slot] += 1
             self._begun.pop(slot, None)
         return [Died(slot, "machine lost", blameless=True) for slot in slots]
+
+    def stop(self, slot: int) -> None:
+        """End a worker at once."""
+        self._life[slot] += 1
+        self._begun.pop(slot, None)
 
     def close(self) -> None:
         """Nothing is open."""

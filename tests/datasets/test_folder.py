@@ -189,7 +189,8 @@ def test_nothing_found(root: Path) -> None:
     for path in (root / "empty", root / "gone", root / "README.md", Path("a\0b")):
         with pytest.raises(FileError) as caught:
             FolderDataset(path)
-        message = message_of(caught, path)
+        # Characters that would confuse a terminal are written as Python writes them.
+        message = message_of(caught, Path(str(path).replace("\0", r"\x00")))
         for part in ("<group>/<pair>/", "frame1.png", "frame2.png", "flow.flo", "flow.png"):
             assert part in message
 

@@ -66,6 +66,7 @@ def group_exists(number: int) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left_behind(tmp_path: Path, images: list[str], number: int) -> None:
     """Uploads, results and the process that computes go with the server, also in mid-work."""
@@ -87,7 +88,7 @@ def test_nothing_is_left_behind(tmp_path: Path, images: list[str], number: int) 
                 (workspace,) = folder.iterdir()
                 assert any(workspace.rglob("upload-*"))
                 process.send_signal(number)
-                assert process.wait() == 0
+                assert process.wait(60) == 0
         assert list(folder.iterdir()) == []
         assert list(elsewhere.iterdir()) == []
         assert process.stdout is not None

@@ -154,7 +154,7 @@ export class Runs {
       .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
     if (!rest.length) return;
     const bytes = all.reduce((sum, file) => sum + file.size, 0);
-    const limit = this.info.limits?.upload_bytes;
+    const limit = this.info?.limits?.upload_bytes;  // the server refuses, too
     if (limit && bytes > limit) {
       this.say(`The files have ${megabytes(bytes)}; at most ${megabytes(limit)} can be sent. Use smaller images, or name them on the command line of hamflow serve.`);
       return;
