@@ -143,6 +143,14 @@ audit: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
 	$(BIN)/python -m pip_audit --skip-editable
 
+# What comes along with Hamflow and nothing else, as a list for machines (CycloneDX): build/sbom.json.
+.PHONY: sbom
+sbom:
+	$(PYTHON) -m venv --clear build/sbom-hamflow && build/sbom-hamflow/bin/python -m pip install --quiet .
+	$(PYTHON) -m venv --clear build/sbom-tool && build/sbom-tool/bin/python -m pip install --quiet cyclonedx-bom
+	build/sbom-tool/bin/cyclonedx-py environment build/sbom-hamflow/bin/python --mc-type library \
+	  --pyproject pyproject.toml --output-reproducible -o build/sbom.json
+
 # The same program for this machine's levels. Where the system has no cmake, PyPI has it.
 test-native:
 	@command -v cmake >/dev/null || test -x $(BIN)/cmake || { \
