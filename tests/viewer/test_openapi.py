@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import hypothesis
@@ -12,7 +11,7 @@ import schemathesis
 from hypothesis import HealthCheck
 from schemathesis import GenerationMode
 
-import hamflow
+from _paths import ROOT
 from _viewer import Browser, Page, moving, run, served
 from hamflow.viewer.api import create_api
 from hamflow.viewer.limits import Limits
@@ -102,7 +101,7 @@ def test_every_answer_is_described(page: Page, browser: Browser) -> None:
 
 
 def test_the_table_in_the_documentation(browser: Browser) -> None:
-    text = (Path(hamflow.__file__).parents[2] / "docs" / "viewer.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "viewer.md").read_text(encoding="utf-8")
     for path, operations in browser.get("/openapi.json").json()["paths"].items():
         for method in operations:
             assert f"`{method.upper()} {path}`" in text

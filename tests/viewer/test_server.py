@@ -17,10 +17,11 @@ import httpx
 import pytest
 
 import hamflow
-from _paths import ROOT
 from _viewer import moving, png, wait_until
 from hamflow.cli.main import main
 from hamflow.viewer import server
+
+PACKAGES = str(Path(hamflow.__file__).resolve().parents[1])  # also from another folder
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def images(tmp_path: Path) -> list[str]:
 @contextmanager
 def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run the command with temporary files in `folder`; yield it, and the address it prints."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(folder)}
+    environment = {**os.environ, "PYTHONPATH": PACKAGES, "TMPDIR": str(folder)}
     elsewhere = folder.parent / "elsewhere"
     if elsewhere.exists():  # where nothing may be written
         environment |= {"HOME": str(elsewhere), "XDG_CACHE_HOME": str(elsewhere)}
@@ -174,7 +175,7 @@ def test_nothing_of_it_is_imported_with_the_package() -> None:
         "import sys, hamflow.viewer.server\n"
         "print([n for n in ('fastapi', 'pydantic', 'uvicorn') if n in sys.modules])"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    environment = {**os.environ, "PYTHONPATH": PACKAGES}
     found = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
