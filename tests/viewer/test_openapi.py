@@ -11,6 +11,7 @@ import schemathesis
 from hypothesis import HealthCheck
 from schemathesis import GenerationMode
 
+import hamflow
 from _paths import ROOT
 from _viewer import Browser, Page, moving, run, served
 from hamflow.viewer.api import create_api
