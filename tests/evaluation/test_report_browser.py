@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from _reports import NAMES, NASTY, Pairs, Stub
 from hamflow.evaluation import Evaluation, PairRecord, evaluate
 from hamflow.evaluation.report import write_report
 
 MANY = 1041
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        reason = f"needs a browser, one of {', '.join(names)}"
-        # Where everything is to be tested, its absence must not go unnoticed.
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
-    with sync_playwright() as playwright:
-        # Chromium's own sandbox does not work for root, as whom tests run in containers.
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
