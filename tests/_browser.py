@@ -17,7 +17,8 @@ SCREENSHOTS = ROOT / "out" / "screenshots"
 """Where the tests leave pictures of what they saw, to be looked at."""
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: playwright's event loop would be in the way of other tests.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     names = ("chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)
