@@ -2,6 +2,7 @@
 #include "assessment.hpp"
 #include "bind.hpp"
 #include "candidates.hpp"
+#include "choice.hpp"
 #include "components.hpp"
 #include "edges.hpp"
 #include "geodesic.hpp"
@@ -189,7 +190,7 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
         throw nb::value_error("motion: 1 to 256 candidates");
     std::apply([](auto... ends) { expect_finite("range", ends...); }, range);
     const std::vector<std::int32_t> places = pixels_of(pixel, h * w);
-    if (features) expect_shape(*features, "features", {pixels, labels, score_features});
+    if (features) expect_shape(*features, "features", {labels, score_features, pixels});
     if (score) expect_shape(*score, "score", {pixels, labels});
     int hidden = 1;
     const auto weights = [](int n) { return 2 * score_features + n * (score_features + n + 3); };
@@ -204,6 +205,40 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
                           places.data(), hidden, network.data(),
                           features ? features->data() : nullptr, score ? score->data() : nullptr};
     without_gil([&] { score_candidates(problem); });
+}
+
+void color_differences(In<float, 4> motion, In<float, 3> first, In<float, 3> second, int step,
+                       Out<float, 3> out) {
+    const std::size_t labels = motion.shape(0), h = motion.shape(1), w = motion.shape(2);
+    const std::size_t channels = first.shape(2);
+    expect_area(h, w);
+    expect_shape(motion, "motion", {labels, h, w, 2});
+    expect_shape(first, "first", {h, w, channels});
+    expect_shape(second, "second", {h, w, channels});
+    if (labels > max_candidates) throw nb::value_error("motion: at most 256 candidates");
+    if (channels < 1 || channels > 64) throw nb::value_error("first: 1 to 64 channels");
+    if (step < 1 || step > 1024) throw nb::value_error("step: 1 to 1024");
+    const std::size_t by = static_cast<std::size_t>(step);
+    expect_shape(out, "out", {labels, (h + by - 1) / by, (w + by - 1) / by});
+    const ColorDifference problem{static_cast<int>(labels), side(h),      side(w),
+                                  static_cast<int>(channels), step,       motion.data(),
+                                  first.data(),             second.data(), out.data()};
+    without_gil([&] { compare_colors(problem); });
+}
+
+void score_in_context(In<float, 4> features, In<float, 3> fields, In<float, 1> network,
+                      Out<float, 3> score) {
+    const std::size_t labels = features.shape(0), h = features.shape(2), w = features.shape(3);
+    expect_area(h, w);
+    expect_shape(features, "features", {labels, choice_features, h, w});
+    expect_shape(fields, "fields", {choice_fields, h, w});
+    expect_shape(network, "network", {choice_weights()});
+    expect_shape(score, "score", {labels, h, w});
+    if (labels < 1 || labels > max_candidates)
+        throw nb::value_error("features: 1 to 256 candidates");
+    const Choice problem{static_cast<int>(labels), side(h),        side(w),     features.data(),
+                         fields.data(),            network.data(), score.data()};
+    without_gil([&] { score_choices(problem); });
 }
 
 void choose(In<std::int32_t, 1> pixel, In<float, 2> unary, In<float, 4> motion, In<float, 2> right,
@@ -337,6 +372,10 @@ void define_completion(nb::module_& m) {
           nb::arg("back"), nb::arg("geodesic"), nb::arg("texture"), nb::arg("size"),
           nb::arg("range"), nb::arg("pixel"), nb::arg("network"), out("features").none(),
           out("score").none());
+    m.def("color_differences", color_differences, nb::arg("motion"), nb::arg("first"),
+          nb::arg("second"), nb::arg("step"), out("out"));
+    m.def("score_in_context", score_in_context, nb::arg("features"), nb::arg("fields"),
+          nb::arg("network"), out("score"));
     m.def("choose_candidates", choose, nb::arg("pixel"), nb::arg("unary"), nb::arg("motion"),
           nb::arg("right"), nb::arg("down"), nb::arg("how"), out("label"));
     m.def("there_and_back", compare_directions, nb::arg("flow"), nb::arg("backward"),

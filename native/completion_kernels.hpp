@@ -4,6 +4,7 @@
 #include "affine.hpp"
 #include "assessment.hpp"
 #include "candidates.hpp"
+#include "choice.hpp"
 #include "planes.hpp"
 #include "scoring.hpp"
 
@@ -27,6 +28,13 @@ struct CompletionKernels {
     void (*describe_candidate)(const Scoring&, const ScoringPlan&, int label,
                                std::uint32_t* targets, std::uint32_t* support);
     void (*judge_candidates)(const Scoring&, const ScoringPlan&, int begin, int end);
+
+    void (*compare_colors_row)(const ColorDifference&, int label, int row);
+    void (*choice_bounded)(const Choice&, int label, const Planes& out);
+    void (*choice_layer)(const ChoiceLayer&, int begin, int end);
+    void (*choice_halved)(const Planes& in, const Planes& out, int channels, int begin, int end);
+    void (*choice_shared)(const Planes* all, int labels, int channels, const Planes& out, int begin,
+                          int end);
 
     void (*sweep_strip)(const Beliefs&, bool rows, int begin, int end);
 

@@ -3,11 +3,13 @@ namespace {
 #include "affine_fits.inl"
 #include "assessment.inl"
 #include "beliefs.inl"
+#include "choice.inl"
 #include "homographies.inl"
 #include "scoring.inl"
 }  // namespace
 extern const CompletionKernels completion_table;
 const CompletionKernels completion_table = {
     affine_cost,     affine_fit,   affine_start,  smallest, plane_score,        plane_members,    plane_window,
-    plane_equations, plane_motion, count_support, describe_candidate, judge_candidates, sweep_strip,
+    plane_equations, plane_motion, count_support, describe_candidate, judge_candidates, compare_colors_row, choice_bounded,
+    choice_layer,    choice_halved, choice_shared, sweep_strip,
     there_and_back,  assess};

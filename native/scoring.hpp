@@ -28,7 +28,7 @@ struct Scoring {
     int hidden;                          // units of each of the two inner layers
     const float* network;                // bounds of the features (low, high), then the layers:
                                          // biases, then weights input by input; the last has no bias
-    float* features;                     // pixels x labels x score_features, or null
+    float* features;                     // labels x score_features x pixels, or null
     float* score;                        // pixels x labels: the lower the better; or null
 };
 

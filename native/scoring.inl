@@ -314,9 +314,9 @@ void judge_candidates(const Scoring& p, const ScoringPlan& plan, int begin, int 
             if (p.features != nullptr)
                 for (int k = 0; k < score_features; ++k) {
                     f[k].store(out);
-                    for (int j = 0; j < pixels.count; ++j)
-                        p.features[(static_cast<std::size_t>(plan.number[at + j]) * labels + own) *
-                                       score_features + k] = out[j];
+                    float* to = p.features + (own * score_features + static_cast<std::size_t>(k)) *
+                                                 static_cast<std::size_t>(p.pixels);
+                    for (int j = 0; j < pixels.count; ++j) to[plan.number[at + j]] = out[j];
                 }
             if (p.score == nullptr) continue;
             for (int k = 0; k < score_features; ++k)

@@ -34,7 +34,7 @@ class Scoring:
     def run(self) -> tuple[Array, Array]:
         """Return features and scores."""
         labels = len(self.motion)
-        features = np.full((len(self.pixel), labels, 20), np.nan, F)
+        features = np.full((labels, 20, len(self.pixel)), np.nan, F)
         score = np.full((len(self.pixel), labels), np.nan, F)
         _native.score_candidates(
             self.bits,
@@ -50,7 +50,7 @@ class Scoring:
             features,
             score,
         )
-        return features, score
+        return features.transpose(2, 0, 1), score
 
 
 def random_scoring(rng: np.random.Generator, hidden: int = 5) -> Scoring:

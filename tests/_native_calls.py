@@ -105,6 +105,11 @@ def later_arguments(function: str) -> Arguments:
         | {"matched": masked, "back": masked, "geodesic": zeros(2, H, W)}
         | {"texture": zeros(H, W), "size": zeros(2), "range": (0.0, 0.0, 1.0, 1.0)}
         | {"network": zeros(64), "features": None, "score": zeros(1, 2)},
+        "color_differences": {"motion": zeros(2, H, W, 2), "step": 2}
+        | {"first": zeros(H, W, 3), "second": zeros(H, W, 3)}
+        | {"out": zeros(2, (H + 1) // 2, (W + 1) // 2)},
+        "score_in_context": {"features": zeros(2, 23, H, W), "fields": zeros(3, H, W)}
+        | {"network": zeros(58470), "score": zeros(2, H, W)},
         "choose_candidates": steps
         | pixel
         | {"unary": zeros(1, 2), "motion": zeros(2, H, W, 2), "how": (1.0, 1)}

@@ -203,6 +203,8 @@ TOO_LARGE = {
     "find_planes": {"place": np.zeros((2**30 + 1, 0), np.float32)},
     "geodesic_distances": {"source": np.zeros((0, *HUGE), np.uint8)},
     "score_candidates": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
+    "color_differences": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
+    "score_in_context": {"features": np.zeros((1, 0, *HUGE), np.float32)},
     "choose_candidates": {"motion": np.zeros((1, *HUGE, 0), np.float32)},
     "variational": {"f0": np.zeros((*HUGE, 0), np.float32)},
     "features": {"image": np.zeros((*HUGE, 0), np.float32)},

@@ -116,12 +116,13 @@ def _of_setting(
     if len(pixel) < 300 or labels < 2:
         return None
     pixel = rng.choice(pixel, min(3000, int(len(pixel) * share) + 50), replace=False)
-    features = np.empty((len(pixel), labels, FEATURES), np.float32)
+    features = np.empty((labels, FEATURES, len(pixel)), np.float32)
     score_candidates(known, filled, candidates, pixel, features=features)
     error = np.linalg.norm(candidates.motion - truth, axis=3).reshape(labels, -1)[:, pixel].T
     missing = config.planes + 1 - labels
     padded = np.pad(error * scale, ((0, 0), (0, missing)), constant_values=np.nan)
-    return np.pad(features, ((0, 0), (0, missing), (0, 0))), padded.astype(np.float32)
+    features = np.pad(features, ((0, missing), (0, 0), (0, 0))).transpose(2, 0, 1)
+    return features, padded.astype(np.float32)
 
 
 def _joined(rows: list[Rows]) -> tuple[torch.Tensor, torch.Tensor]:

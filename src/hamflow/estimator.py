@@ -370,7 +370,7 @@ class Estimator:
                         mask & (match.decided > 0)
                         for mask, match in zip(trusted, found, strict=True)
                     ]
-                known = match_evidence(frames, found, sure, step.scale)
+                known = match_evidence(frames, found, sure, step.scale, matches)
                 complete = route.completion(self.config.completion)
                 completed = [complete(direction) for direction in known]
             matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))

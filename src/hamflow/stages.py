@@ -23,6 +23,7 @@ STAGES: dict[str, dict[str, str]] = {
         "local": "hamflow.matching.local_model:LocalModel",
     },
     "completion": {
+        "choice": "hamflow.refinement.choice:ChoiceCompletion",
         "labeling": "hamflow.refinement.labeling:LabelingCompletion",
         "affine": "hamflow.refinement.completion:AffineCompletion",
         "none": "hamflow.refinement.completion:NoCompletion",
@@ -113,6 +114,12 @@ class MatchEvidence:
         Where it can be relied on.
     back : (Flow, Mask), optional
         Flow of the other direction, and where it can be relied on, if both were matched.
+    other : (H, W, C) array of float32, optional
+        The image that the flow leads to.
+    decided : (H, W) array of float32, optional
+        From 0, where another displacement is as good, to 1, where it would be clearly worse.
+    coarse : (H, W, 2) array of float32, optional
+        The completed flow of the coarser scale, enlarged to this one.
     """
 
     image: Image
@@ -120,6 +127,9 @@ class MatchEvidence:
     flow: Flow
     trusted: Mask
     back: tuple[Flow, Mask] | None = None
+    other: Image | None = None
+    decided: Field | None = None
+    coarse: Flow | None = None
 
 
 class Completion(Protocol):

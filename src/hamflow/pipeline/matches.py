@@ -9,6 +9,7 @@ from weakref import ReferenceType
 
 import numpy as np
 
+from hamflow._scale import upsample_linear
 from hamflow._types import Field, Flow, Mask
 from hamflow.pipeline.frame import Frame
 from hamflow.stages import Match, MatchEvidence, Tracks
@@ -75,19 +76,38 @@ def _mean_around(values: Field) -> Field:
 
 
 def match_evidence(
-    frames: tuple[Frame, Frame], found: Sequence[Found], trusted: Sequence[Mask], scale: int
+    frames: tuple[Frame, Frame],
+    found: Sequence[Found],
+    trusted: Sequence[Mask],
+    scale: int,
+    coarser: Matches | None = None,
 ) -> list[MatchEvidence]:
     """Return what a completion gets to know of each direction that was matched."""
     both = [(match.flow, mask) for match, mask in zip(found, trusted, strict=True)]
+    images = frames[0].at(scale), frames[1].at(scale)
+    coarse: list[Flow | None] = [None] * len(both)
+    if coarser is not None and coarser.scale > scale:
+        coarse = [
+            enlarged_flow(d.completed, coarser.scale // scale, images[0].shape[:2])
+            for d in coarser.directions
+        ]
     return [
         MatchEvidence(
-            frames[k].at(scale),
+            images[k],
             (frames[k].bits(scale), frames[1 - k].bits(scale)),
             *both[k],
             both[1 - k] if len(both) == 2 else None,
+            images[1 - k],
+            found[k].decided,
+            coarse[k],
         )
         for k in range(len(both))
     ]
+
+
+def enlarged_flow(flow: Flow, factor: int, shape: tuple[int, int]) -> Flow:
+    """Return a flow of a coarser scale in pixels of a finer one."""
+    return upsample_linear(flow, factor, shape) * np.float32(factor)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from hamflow._scale import upsample_linear
 from hamflow._types import Flow, Labels
 from hamflow.config import EstimatorConfig
-from hamflow.pipeline.matches import DirectedMatches, Matches
+from hamflow.pipeline.matches import DirectedMatches, Matches, enlarged_flow
 from hamflow.pipeline.prediction import continued
 from hamflow.prior import Prior
 from hamflow.window import MAX_LABELS, Window
@@ -147,7 +147,7 @@ class SearchPlan:
         shape, factor = reduced_shape(self._shape, scale), found.scale // scale
         priors = []
         for direction in found.directions:
-            flow = upsample_linear(direction.completed, factor, shape) * np.float32(factor)
+            flow = enlarged_flow(direction.completed, factor, shape)
             weight = upsample_linear(direction.decided * direction.trusted, factor, shape)
             priors.append(Prior(flow, weight * np.float32(self._config.prior)))
         return tuple(priors)

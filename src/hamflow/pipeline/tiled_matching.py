@@ -138,6 +138,10 @@ class TiledCompletion:
                 cut(matches.flow, outer),
                 cut(matches.trusted, outer),
                 None if back is None else (cut(back[0], outer), cut(back[1], outer)),
+                *(
+                    None if field is None else cut(field, outer)
+                    for field in (matches.other, matches.decided, matches.coarse)
+                ),
             )
             inner = box.inside(outer).slices
             for whole, found in zip((completed, distance), self.completion(part), strict=True):

@@ -8,6 +8,7 @@ the completion of what failed it (`LabelingCompletion`), the subpixel refinement
 from __future__ import annotations
 
 from hamflow.refinement.boundaries import MotionChoice, choose
+from hamflow.refinement.choice import ChoiceCompletion
 from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
 from hamflow.refinement.confidence import assess, assess_with, assessed_at
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
@@ -20,6 +21,7 @@ from hamflow.refinement.variational import VariationalRefinement, features, refi
 
 __all__ = [
     "AffineCompletion",
+    "ChoiceCompletion",
     "GuardedRefinement",
     "LabelingCompletion",
     "MotionChoice",

@@ -1,0 +1,183 @@
+"""Completion as a choice: candidate motions for every pixel, judged with their surroundings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamflow import _native
+from hamflow._room import empty
+from hamflow._types import Field, Flow
+from hamflow.refinement._edges import smooth
+from hamflow.refinement.completion import Interpolated, interpolated, known_flow
+from hamflow.refinement.labeling import (
+    FEATURES,
+    Candidates,
+    LabelingCompletion,
+    gather_candidates,
+    score_candidates,
+)
+from hamflow.stages import MatchEvidence
+
+STEP = 2  # the network sees every second pixel
+_COLOR, _MATCHED, _COARSE = FEATURES, FEATURES + 1, FEATURES + 2  # the network's other features
+_ALL = FEATURES + 3
+_SQUARE = np.full(3, 1 / 3, np.float32)  # over which colors are compared
+
+
+@dataclass(frozen=True)
+class ChoiceCompletion(LabelingCompletion):
+    """The completion that chooses for all pixels, also for trusted ones; see `scores_in_context`.
+
+    Parameters are those of `LabelingCompletion`.
+    """
+
+    method: ClassVar[str] = "choice"
+
+    def __call__(self, matches: MatchEvidence) -> tuple[Flow, Field]:
+        """Return the completed flow, and the distance of each pixel to the nearest match."""
+        if matches.other is None:  # there is nothing to compare colors with
+            return super().__call__(matches)
+        filled = interpolated(matches.image, matches.flow, matches.trusted, self)
+        candidates = all_candidates(matches, filled, self)
+        scores = scores_in_context(matches, filled, candidates)
+        return self._chosen(filled, candidates.motion, scores), filled.distance
+
+    def _chosen(
+        self, filled: Interpolated, motion: NDArray[np.float32], scores: NDArray[np.float32]
+    ) -> Flow:
+        """Return for each pixel the best candidate, jointly with its neighbors."""
+        shape = filled.kept.shape
+        best = enlarged(scores.argmax(axis=0), shape).astype(np.int32)
+        pixel = np.flatnonzero(_undecided(best)).astype(np.int32)
+        chosen: Flow = np.take_along_axis(motion, best[None, ..., None], axis=0)[0]
+        if not len(pixel) or not self.smoothness:
+            return chosen
+        unary = -enlarged(scores, shape).reshape(len(scores), -1)[:, pixel].T
+        right, down = (
+            np.float32(self.smoothness) * np.exp(np.float32(-self.contrast) * c).clip(0.05)
+            for c in filled.edges
+        )
+        # Pixels that are not asked keep the first motion there, so that is what was chosen.
+        offered = np.concatenate([chosen[None], motion])
+        unary = np.ascontiguousarray(np.pad(unary, ((0, 0), (1, 0)), constant_values=1e9))
+        label = np.zeros(shape, np.int32)
+        how = (self.cap, self.sweeps)
+        _native.choose_candidates(
+            pixel, np.ascontiguousarray(unary), offered, right, down, how, label
+        )
+        flat = chosen.reshape(-1, 2)
+        flat[pixel] = offered.reshape(len(offered), -1, 2)[label.reshape(-1)[pixel], pixel]
+        return chosen
+
+
+def all_candidates(
+    matches: MatchEvidence, filled: Interpolated, config: LabelingCompletion
+) -> Candidates:
+    """Return the candidates of the labeling, the matched flow, and that of the coarser scale."""
+    found = gather_candidates(filled, config)
+    known = known_flow(matches.flow)[..., None]
+    more = [np.where(known, matches.flow, filled.flow)]
+    if matches.coarse is not None:
+        more.append(matches.coarse)
+    return Candidates(
+        np.concatenate([found.motion, np.stack(more)]),
+        np.concatenate([found.geodesic, np.stack([filled.distance] * len(more))]),
+        np.concatenate([found.size, np.zeros(len(more), np.float32)]),
+    )
+
+
+def scores_in_context(
+    matches: MatchEvidence, filled: Interpolated, candidates: Candidates
+) -> NDArray[np.float32]:
+    """Judge all candidates of every second pixel by a network that sees their surroundings.
+
+    All candidates pass through the same layers, which see a quarter of the image around each pixel,
+    and what the other candidates look like there. The network was fitted to rendered scenes by
+    ``experiments/scripts/choice.py``.
+
+    Parameters
+    ----------
+    matches : MatchEvidence
+        With the image that the flow leads to.
+    filled : Interpolated
+        The matches, interpolated.
+    candidates : Candidates
+        From `all_candidates`.
+
+    Returns
+    -------
+    (L, h, w) array of float32
+        The higher the better; of every `STEP`-th pixel of every `STEP`-th row.
+    """
+    assert matches.other is not None
+    features, fields = evidence_in_context(matches, filled, candidates)
+    scores = np.empty((len(features), *fields.shape[1:]), np.float32)
+    _native.score_in_context(features, fields, _network(), scores)
+    return scores
+
+
+def evidence_in_context(
+    matches: MatchEvidence, filled: Interpolated, candidates: Candidates
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return what the network knows of each candidate (L, N, h, w), and of each pixel (3, h, w)."""
+    assert matches.other is not None
+    labels, height, width = candidates.motion.shape[:3]
+    number = np.arange(height * width, dtype=np.int32).reshape(height, width)
+    number = number[::STEP, ::STEP]
+    described = empty((labels, FEATURES, number.size), np.float32)
+    score_candidates(matches, filled, candidates, number.reshape(-1), features=described)
+    features = empty((labels, _ALL, *number.shape), np.float32)
+    features[:, :FEATURES] = described.reshape(labels, FEATURES, *number.shape)
+    colors = [
+        smooth(np.ascontiguousarray(image, np.float32), _SQUARE)
+        for image in (matches.image, matches.other)
+    ]
+    apart = np.empty((labels, *number.shape), np.float32)
+    _native.color_differences(candidates.motion, colors[0], colors[1], STEP, apart)
+    features[:, _COLOR] = apart
+    features[:, _MATCHED:] = 0
+    last = labels - 1 if matches.coarse is None else labels - 2
+    features[last, _MATCHED] = 1
+    features[last + 1 :, _COARSE] = 1
+    decided = filled.kept if matches.decided is None else matches.decided
+    contrast = np.log(filled.edges[0] + filled.edges[1] + np.float32(0.003))
+    fields = np.stack([f[::STEP, ::STEP] for f in (filled.kept, decided, contrast)])
+    return features, fields.astype(np.float32)
+
+
+def enlarged(field: NDArray, shape: tuple[int, int]) -> NDArray:  # type: ignore[type-arg]
+    """Return a field of every `STEP`-th pixel at full size: each value for a whole square."""
+    full = field.repeat(STEP, axis=-2).repeat(STEP, axis=-1)
+    return full[..., : shape[0], : shape[1]]
+
+
+def _undecided(label: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return the pixels within `STEP` pixels of one with another label beside it."""
+    border = np.zeros(label.shape, np.bool_)
+    right, down = label[:, 1:] != label[:, :-1], label[1:] != label[:-1]
+    border[:, 1:] |= right
+    border[:, :-1] |= right
+    border[1:] |= down
+    border[:-1] |= down
+    for _ in range(STEP - 1):
+        wider = border.copy()
+        wider[1:] |= border[:-1]
+        wider[:-1] |= border[1:]
+        border = wider.copy()
+        border[:, 1:] |= wider[:, :-1]
+        border[:, :-1] |= wider[:, 1:]
+    return border
+
+
+@cache
+def _network() -> NDArray[np.float32]:
+    path = resources.files("hamflow.refinement") / "choice_network.npy"
+    with path.open("rb") as file:
+        network: NDArray[np.float32] = np.load(file, allow_pickle=False).astype(np.float32)
+    return network
