@@ -26,7 +26,7 @@ pytest.importorskip("tifffile")
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of at most 200×200 pixels, and fields on the way in files."""
     monkeypatch.setattr(plan_module, "_LARGEST_TILE", 200 * 200)
-    monkeypatch.setattr("hamflow.large.IN_MEMORY", 1000)
+    monkeypatch.setattr("hamflow.pipeline.canvas.IN_MEMORY", 1000)
     assert needs_module.IN_MEMORY > 1000
 
 
@@ -107,8 +107,8 @@ def test_interrupted(tmp_path: Path, images: list[Path], monkeypatch: pytest.Mon
 
 def test_what_is_refused(tmp_path: Path, images: list[Path]) -> None:
     estimator = Estimator(SMALL)
-    with pytest.raises(FileError, match=r"name a \.npy or \.tif file"):
-        estimate_files(*images, tmp_path / "flow.flo", estimator=estimator)
+    with pytest.raises(FileError, match=r"name a \.npy, \.tif or \.flo file"):
+        estimate_files(*images, tmp_path / "flow.pfm", estimator=estimator)
     with pytest.raises(InputError, match="backward needs both directions"):
         estimate_files(
             *images,
