@@ -73,10 +73,8 @@ def _lines(plan: Plan) -> list[str]:
             f"with their surroundings, such as {side}×{side}"
         )
     stages = ", ".join(f"{name} {show_memory(size)}" for name, size in plan.stages.items())
-    span = "whatever the window"
-    if plan.at_least != plan.at_most:
-        span = f"{show_memory(plan.at_least)} to {show_memory(plan.at_most)}, as the motion is"
-    more = [] if plan.window is not None else [f"Depending on the window: {span}."]
+    span = " to ".join(dict.fromkeys(map(show_memory, (plan.at_least, plan.at_most))))
+    more = [] if plan.window is not None else [f"For any motion: {span}."]
     if plan.mapped:
         more.append("Result: in temporary files, which are mapped; it does not fit into memory.")
     return [
