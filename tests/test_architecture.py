@@ -18,8 +18,8 @@ BASE = (
 """Modules that everything may import, and which import only each other."""
 COMMON = "io _tables flow visualize _scale"
 ROUTE = (
-    f"{COMMON} descriptors matching crf refinement config pipeline result regions estimator "
-    "large sequence"
+    f"{COMMON} descriptors matching crf refinement config pipeline result estimation regions "
+    "estimator large sequence"
 )
 ANYTHING = None
 MAY_IMPORT: dict[str, str | None] = {
@@ -38,9 +38,11 @@ MAY_IMPORT: dict[str, str | None] = {
     "config": f"{COMMON} descriptors matching crf refinement",
     "pipeline": f"{COMMON} descriptors matching crf refinement config",
     "result": f"{COMMON} crf",
+    "estimation": f"{COMMON} crf config refinement pipeline result",
     "regions": f"{COMMON} crf config pipeline result",
-    "estimator": f"{COMMON} descriptors matching crf refinement config pipeline result regions",
-    "large": f"{COMMON} config pipeline estimator",
+    "estimator": f"{COMMON} descriptors matching crf refinement config pipeline result "
+    "estimation regions",
+    "large": f"{COMMON} config pipeline estimation estimator",
     "sequence": f"{COMMON} config pipeline result estimator",
     "motion": ROUTE,
     "datasets": f"{COMMON} _resume",  # not the estimator

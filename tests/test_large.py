@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ pytest.importorskip("tifffile")
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of at most 200×200 pixels, and fields on the way in files."""
     monkeypatch.setattr(plan_module, "_LARGEST_TILE", 200 * 200)
-    monkeypatch.setattr("hamflow.large.IN_MEMORY", 1000)
+    monkeypatch.setattr("hamflow.pipeline.canvas.IN_MEMORY", 1000)
     assert needs_module.IN_MEMORY > 1000
 
 
@@ -39,29 +40,100 @@ def images(tmp_path: Path) -> list[Path]:
     return paths
 
 
+@pytest.fixture
+def tight(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> int:
+    """A limit of memory into which results do not fit, as if they were much larger."""
+    monkeypatch.setattr(needs_module, "_ASSESSED", 2000)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return hamflow.plan(502, 302, "fast").smallest + 1_000_000
+
+
+FIELDS = ("flow", "backward", "occlusion", "confidence")
+
+
 @pytest.mark.usefixtures("small_tiles")
 def test_files(tmp_path: Path, images: list[Path]) -> None:
-    """The flow is that of the whole, in both formats; nothing else is left behind."""
+    """Everything is as in the whole, in all formats; nothing else is left behind."""
     estimator = Estimator("fast", max_memory="118MB")
     told: dict[str, Any] = {}
     for suffix in ("npy", "tif"):
-        out = tmp_path / f"flow.{suffix}", tmp_path / f"back.{suffix}"
-        told = estimate_files(*images, out[0], backward=out[1], estimator=estimator)
+        paths = {name: tmp_path / f"{name}.{suffix}" for name in FIELDS}
+        told = estimate_files(*images, **paths, estimator=estimator)
     assert told["tiles"] > 1
     assert told["width"] == 502
     assert json.dumps(told)
     whole = Estimator("fast").estimate(*images)
-    for name, expected in (("flow", whole.flow), ("back", whole.backward)):
+    for name, expected in (("flow", whole.flow), ("backward", whole.backward)):
         found = [hamflow.read_flow(tmp_path / f"{name}.{suffix}") for suffix in ("npy", "tif")]
         assert same_bytes(*found)
         assert expected is not None
         assert (apart(found[0], expected) > 1).mean() < 0.001
+    hidden, certain = (np.load(tmp_path / f"{name}.npy") for name in FIELDS[2:])
+    assert (hidden.dtype, certain.dtype) == (np.bool_, np.float32)
+    assert (hidden != whole.occlusion).mean() < 0.001
+    assert (np.abs(certain - whole.confidence) > 0.1).mean() < 0.002
+    # In TIFF files they are the pictures that write_image makes.
+    for name, values in (("occlusion", hidden), ("confidence", certain)):
+        hamflow.write_image(tmp_path / "picture.png", values)
+        pictures = [hamflow.read_image(tmp_path / f) for f in (f"{name}.tif", "picture.png")]
+        assert same_bytes(*pictures)
+    (tmp_path / "picture.png").unlink()
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {
-        "0.npy",
-        "1.npy",
-        *(f"{n}.{s}" for n in ("flow", "back") for s in ("npy", "tif")),
-    }
+    assert names == {"0.npy", "1.npy", *(f"{n}.{s}" for n in FIELDS for s in ("npy", "tif"))}
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_only_what_is_asked_for(tmp_path: Path, images: list[Path]) -> None:
+    """A field that others are computed from is not kept; and .flo files have the usual bytes."""
+    estimator = Estimator("fast", max_memory="118MB")
+    flow, mask, usual = tmp_path / "flow.flo", tmp_path / "mask.npy", tmp_path / "usual.flo"
+    told = estimate_files(*images, flow, occlusion=mask, estimator=estimator)
+    assert "assessment" in told["seconds"]
+    assert {path.name for path in tmp_path.iterdir()} == {"0.npy", "1.npy", flow.name, mask.name}
+    hamflow.write_flow(usual, hamflow.read_flow(flow))
+    assert usual.read_bytes() == flow.read_bytes()
+    told = estimate_files(*images, flow, estimator=estimator)
+    assert "assessment" not in told["seconds"]
+
+
+def test_a_result_that_does_not_fit(
+    tmp_path: Path, images: list[Path], tight: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in temporary files that nobody sees."""
+    monkeypatch.setattr("hamflow.pipeline.canvas.IN_MEMORY", 1000)
+    estimator = Estimator("fast", max_memory=tight)
+    assert estimator.plan((302, 502)).mapped
+    told: list[int] = []
+    result = estimator.estimate(
+        *images, progress=lambda *_: told.append(len(list(tmp_path.iterdir())))
+    )
+    assert max(told) > 3  # a file for each field
+    assert {path.name for path in tmp_path.iterdir()} == {"0.npy", "1.npy"}
+    whole = Estimator("fast").estimate(*images)
+    assert (apart(result.flow, whole.flow) > 1).mean() < 0.001
+    assert (result.occlusion != whole.occlusion).mean() < 0.001
+    for name in FIELDS:
+        array = getattr(result, name)
+        assert type(array) is np.ndarray
+        array[0, 0] = 1  # as any other array
+    assert result.flow[0, 0, 0] == 1
+
+
+def test_a_full_disk(
+    tmp_path: Path, images: list[Path], tight: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is known before anything is written, and no file is left."""
+
+    def full(*args: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full, raising=False)
+    for suffix in ("npy", "tif", "flo"):
+        with pytest.raises(FileError, match=rf"flow\.{suffix}: .* because the disk is full"):
+            estimate_files(*images, tmp_path / f"flow.{suffix}", estimator=Estimator("fast"))
+    with pytest.raises(FileError, match=r"No space left.*TMPDIR"):
+        Estimator("fast", max_memory=tight).estimate(*images)
+    assert {path.name for path in tmp_path.iterdir()} == {"0.npy", "1.npy"}
 
 
 @pytest.mark.usefixtures("small_tiles")
@@ -81,6 +153,23 @@ def test_the_command(
     words = [str(path) for path in (*images, "-o", tmp_path / "f.flo", "--viz", picture)]
     assert main(["pair", *words, "--preset", "fast", "--max-memory", "118MB"]) == 0
     assert picture.exists()
+
+
+def test_the_command_with_masks(
+    tmp_path: Path, images: list[Path], tight: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(path) for path in (*images, "-o", tmp_path / "f.flo", "--viz")]
+    limit = ["--preset", "fast", "--max-memory", str(tight)]
+    assert main(["pair", *words, str(tmp_path / "flow.png"), *limit]) == 1
+    said = capsys.readouterr().err
+    assert "flow.png cannot be written part by part" in said.replace("\n", " ")
+    masks = ["--occlusion", str(tmp_path / "mask.tif"), "--confidence", str(tmp_path / "c.npy")]
+    assert main(["pair", *words[:-1], *masks, *limit]) == 0
+    assert hamflow.read_image(tmp_path / "mask.tif").shape[:2] == (302, 502)
+    # Values of a mask can be written without a limit, too.
+    words = [str(path) for path in (*images, "-o", tmp_path / "g.npy", "--confidence")]
+    assert main(["pair", *words, str(tmp_path / "d.npy"), "--preset", "fast"]) == 0
+    assert np.abs(np.load(tmp_path / "c.npy") - np.load(tmp_path / "d.npy")).mean() < 0.01
 
 
 @pytest.mark.usefixtures("small_tiles")
@@ -107,8 +196,8 @@ def test_interrupted(tmp_path: Path, images: list[Path], monkeypatch: pytest.Mon
 
 def test_what_is_refused(tmp_path: Path, images: list[Path]) -> None:
     estimator = Estimator(SMALL)
-    with pytest.raises(FileError, match=r"name a \.npy or \.tif file"):
-        estimate_files(*images, tmp_path / "flow.flo", estimator=estimator)
+    with pytest.raises(FileError, match=r"name a \.npy, \.tif or \.flo file"):
+        estimate_files(*images, tmp_path / "flow.pfm", estimator=estimator)
     with pytest.raises(InputError, match="backward needs both directions"):
         estimate_files(
             *images,

@@ -6,8 +6,9 @@
 makes two images of each size in FOLDER (mosaics of rendered scenes, of which the second is moved by
 a known vector), estimates their flow in a process of its own, and prints the planned and the
 measured peak of its memory, the seconds, the time per pixel, and the share of pixels that are wrong
-by more than a pixel. A run is WIDTHxHEIGHT, with the limit of memory if there is one; with `files`,
-the flow goes to a .npy file part by part, and the images are read so, too.
+by more than a pixel. A run is WIDTHxHEIGHT, with the limit of memory if there is one. With `files`,
+images are read and flow, backward flow, occlusion and confidence are written part by part (.npy);
+with `flow`, the flow alone is.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--runs", nargs="+", default=RUNS, metavar="WxH[:SIZE[:files]]")
+    parser.add_argument("--runs", nargs="+", default=RUNS, metavar="WxH[:SIZE[:files|flow]]")
     parser.add_argument("--preset", default="balanced")
     parser.add_argument("--window", default="256")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -100,11 +101,12 @@ def measure(folder: Path, run: str, preset: str, window: Any) -> dict[str, Any]:
     estimator = hamflow.Estimator(preset, window=window, max_memory=limit)
     flow: NDArray[np.float32]
     if files:
-        target = folder / f"{width}x{height}-flow.npy"
+        fields = ["flow"] if files == "flow" else ["flow", "backward", "occlusion", "confidence"]
+        targets = {name: folder / f"{width}x{height}-{name}.npy" for name in fields}
         start = time.perf_counter()
-        hamflow.estimate_files(*paths, target, estimator=estimator)
+        hamflow.estimate_files(*paths, **targets, estimator=estimator)
         seconds, peak = time.perf_counter() - start, peak_memory()
-        flow = np.load(target, mmap_mode="r")
+        flow = np.load(targets["flow"], mmap_mode="r")
     else:
         images = [np.load(path) for path in paths]
         start = time.perf_counter()

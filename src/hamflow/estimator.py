@@ -1,14 +1,14 @@
-"""From two images to a flow one can use: every stage, in the order of the data, on one page."""
+"""From two images to a flow one can use: what everybody calls."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from tempfile import gettempdir
 from typing import Any, Literal, overload
-from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,23 +16,21 @@ from numpy.typing import ArrayLike
 from hamflow._log import logger
 from hamflow._memory import parse_memory
 from hamflow._progress import stage_progress
-from hamflow._types import Field, Flow, ImageLike, Mask, StageProgress
+from hamflow._types import Flow, ImageLike, StageProgress
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.descriptors import Descriptor, load_model
 from hamflow.descriptors.architecture import CELL
 from hamflow.errors import InputError
+from hamflow.estimation import estimated
 from hamflow.io.sources import open_source
+from hamflow.pipeline.canvas import FileCanvases
 from hamflow.pipeline.clock import Clock
-from hamflow.pipeline.cut import is_cut
 from hamflow.pipeline.explain import Explanation
 from hamflow.pipeline.frame import Frame, LargeFrame, check_frames
-from hamflow.pipeline.matches import Matches, match_evidence
+from hamflow.pipeline.matches import Matches
 from hamflow.pipeline.plan import Plan, given_window, plan_run
 from hamflow.pipeline.recording import RecordedMatcher, Recording
 from hamflow.pipeline.route import Route, Tiles, WholeImages
-from hamflow.pipeline.scales import SearchPlan
-from hamflow.pipeline.search import search
-from hamflow.refinement import check
 from hamflow.regions import Regions
 from hamflow.result import FlowResult, PointFlow
 from hamflow.window import WindowLike
@@ -246,15 +244,18 @@ class Estimator:
         """Prepare an image of which only parts are in memory at full size."""
         return LargeFrame(open_source(image, name), self._descriptor, self._coarse)
 
-    def plan(self, shape: tuple[int, int], *, files: bool = False) -> Plan:
-        """Return what a run with images of this height and width needs; see `hamflow.plan`.
+    def plan(
+        self, shape: tuple[int, int], *, from_files: bool = False, to_files: bool = False
+    ) -> Plan:
+        """Return what a run with images of this height and width needs; see `plan_run`.
 
         Raises
         ------
         InputError
             If it does not fit into `max_memory`.
         """
-        plan = plan_run(shape, self.config, self.window, self.max_memory, files=files)
+        places = {"from_files": from_files, "to_files": to_files}
+        plan = plan_run(shape, self.config, self.window, self.max_memory, **places)  # type: ignore[arg-type]
         plan.check()
         if not plan.whole and self.config.temporal.method != "off":
             raise InputError(
@@ -290,98 +291,32 @@ class Estimator:
             For the next pair.
         """
         check_frames(frame0, frame1)
-        with stage_progress(progress) as told:
+        frames = frame0, frame1
+        with stage_progress(progress) as told, self._route(frames) as (config, route):
             clock = Clock(told)
-            result, matches = self._between((frame0, frame1), previous, clock)
+            result, matches = estimated(
+                frames, config, self.window, route, clock, previous=previous
+            )
             clock.finish()
         _report(result, clock)
         return result, matches
 
-    def _between(
-        self, frames: tuple[Frame, Frame], previous: Matches | None, clock: Clock
-    ) -> tuple[FlowResult, Matches]:
-        frame0, frame1 = frames
-        route = self._route(frames)
-        matches = self.matches(frames, route, clock, previous)
-        flows: list[Flow] = []
-        hidden: Mask | None = None
-        certain: Field | None = None
-        if matches.cut:
-            # Nothing of one frame is in the other: no motion, and nothing to be seen.
-            flows = [np.zeros((*frame0.shape, 2), np.float32) for _ in frames]
-            hidden = np.ones(frame0.shape, np.bool_)
-            certain = np.zeros(frame0.shape, np.float32)
+    @contextmanager
+    def _route(self, frames: tuple[Frame, Frame]) -> Iterator[tuple[EstimatorConfig, Route]]:
+        """Give the settings, and the way through the stages: whole images, or tile by tile."""
+        large = isinstance(frames[0], LargeFrame)
+        if self.max_memory is None and not large:
+            yield self.config, WholeImages()
+            return
+        plan = self.plan(frames[0].shape)
+        config = plan.limited(self.config)
+        if not large:
+            yield config, WholeImages(plan)
+        elif not plan.mapped:
+            yield config, Tiles(plan)
         else:
-            # Refinement, from the matching scale to the full size.
-            for k in range(len(matches.directions)):
-                with clock.stage("refinement", 0.6 + 0.15 * k):
-                    pair = frames if k == 0 else (frame1, frame0)
-                    opposite = flows[0] if k else None
-                    flows.append(route.refined(self.config.refinement, pair, matches, opposite))
-
-            if len(flows) == 2:
-                # Time: the tracks of the pair before go on, or new ones begin.
-                before = None if previous is None else previous.tracks_to(frame0)
-                with clock.stage("temporal", 0.9) if before else nullcontext():
-                    flows, tracks = self.config.temporal(frames, flows, before)
-                matches = replace(matches, tracks=tracks, second=ref(frame1))
-
-                # Assessment: what is occluded, and how far each pixel can be trusted.
-                with clock.stage("assessment", 0.95):
-                    refinement = self.config.refinement
-                    hidden, certain = route.assessed(refinement, frames, matches, flows)
-
-        certificate = matches.directions[0].certificate
-        result = FlowResult(
-            flow=flows[0],
-            backward=flows[1] if len(flows) == 2 else None,
-            occlusion=hidden,
-            confidence=certain,
-            energy=certificate.energy,
-            bound=certificate.bound,
-            gap=certificate.gap,
-            history=certificate.history,
-            window=certificate.window.enlarged(matches.scale),
-            scale=matches.scale,
-            timings=clock.seconds,
-            cut=matches.cut,
-        )
-        return result, matches
-
-    def matches(
-        self,
-        frames: tuple[Frame, Frame],
-        route: Route,
-        clock: Clock,
-        previous: Matches | None = None,
-    ) -> Matches:
-        """Return the matches of two frames, before they are refined; see `between`."""
-        # Descriptors and matching, check and completion: from coarse to fine.
-        plan = SearchPlan(frames[0].shape, self.config, self.window, previous)
-        matches: Matches | None = None
-        while (step := plan.next_step(matches)) is not None:
-            found = search(frames, step, route.matcher(self.config.matcher), clock)
-            with clock.stage("check", step.share + 0.25):
-                trusted = check([match.flow for match in found])
-            with clock.stage("completion", step.share + 0.26):
-                sure = trusted
-                if step.coarse:  # few matches that are right serve better there than many
-                    sure = [
-                        mask & (match.decided > 0)
-                        for mask, match in zip(trusted, found, strict=True)
-                    ]
-                known = match_evidence(frames, found, sure, step.scale, matches)
-                complete = route.completion(self.config.completion)
-                completed = [complete(direction) for direction in known]
-            matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
-        assert matches is not None
-        return replace(matches, cut=is_cut(frames, matches))
-
-    def _route(self, frames: tuple[Frame, Frame]) -> Route:
-        """Return the way through the stages: with whole images, or tile by tile."""
-        if isinstance(frames[0], LargeFrame):
-            return Tiles(self.plan(frames[0].shape))
-        return WholeImages()
+            with FileCanvases({}, gettempdir()) as canvases:
+                yield config, Tiles(plan, canvases)
 
 
 @overload

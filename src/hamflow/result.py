@@ -225,17 +225,23 @@ class FlowResult:
         return {
             "width": width,
             "height": height,
-            "scale": self.scale,
-            "cut": self.cut,
             "region": None if self.region is None else list(self.region),
-            "window": list(self.window.as_tuple()),
-            "energy": self.energy,
-            "bound": self.bound,
-            "gap": self.gap,
             "mean_length": float(lengths.mean()),
             "longest": float(lengths.max()),
             "occluded": None if self.occlusion is None else float(self.occlusion.mean()),
             "mean_confidence": None if self.confidence is None else float(self.confidence.mean()),
+            **self.certificate(),
+        }
+
+    def certificate(self) -> dict[str, Any]:
+        """Return what can be said in numbers without looking at the pixels, ready for JSON."""
+        return {
+            "scale": self.scale,
+            "cut": self.cut,
+            "window": list(self.window.as_tuple()),
+            "energy": self.energy,
+            "bound": self.bound,
+            "gap": self.gap,
             "seconds": {name: round(value, 4) for name, value in self.timings.items()},
         }
 

@@ -121,7 +121,7 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_new_file_has_a_place_for_every_tile(tmp_path: Path) -> None:
     path = tmp_path / "new.tif"
-    start = new_tiff(path, (300, 517, 2))
+    start = new_tiff(path, (300, 517, 2), np.dtype("<f4"))
     mapped = np.memmap(path, "<f4", "r+", start, (2, 3, TILE, TILE, 2))
     mapped[1, 2, 10, 3] = 7, 8
     mapped.flush()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import hamflow.estimator
+import hamflow.estimation
 from _networks import COARSE, random_image, random_weights
 from hamflow import Estimator, EstimatorConfig, Window
 from hamflow.crf.joint_model import JointModel
@@ -65,13 +65,13 @@ def test_bits_of_a_pixel_are_its_own_and_those_of_its_cell(
 def steps_of(monkeypatch: pytest.MonkeyPatch, settings: EstimatorConfig, **more: Any) -> list[Any]:
     """The steps of the search for an image that moves by (9, -6)."""
     seen: list[SearchStep] = []
-    real = hamflow.estimator.search
+    real = hamflow.estimation.search
 
     def spy(frames: Any, step: SearchStep, *others: Any) -> list[Found]:
         seen.append(step)
         return real(frames, step, *others)
 
-    monkeypatch.setattr(hamflow.estimator, "search", spy)
+    monkeypatch.setattr(hamflow.estimation, "search", spy)
     image = smooth()
     result = Estimator(settings, **more).estimate(image, np.roll(image, (-6, 9), (0, 1)))
     inner = result.flow[30:90, 40:120]

@@ -20,6 +20,9 @@ from _route import SMALL, shifted
 from hamflow import Estimator, InputError
 from hamflow._memory import parse_memory, show_memory
 from hamflow.cli.main import main
+from hamflow.config import PRESETS
+from hamflow.pipeline.scales import most_labels
+from hamflow.pipeline.tiled_matching import SMALLEST_MATCHED
 
 MEASURE = """
 import json, sys
@@ -35,6 +38,22 @@ for k, image in enumerate(images):
 result = hamflow.estimate(*images, preset, window, max_memory=memory)
 plan = hamflow.plan(width, height, preset, window, max_memory=memory)
 print(json.dumps([plan.peak, peak_memory(), plan.tiles]))
+"""
+
+FOUND = """
+import json, sys
+import numpy as np, hamflow
+from hamflow._memory import peak_memory
+width, height, motion = json.loads(sys.argv[1])
+image = np.random.default_rng(0).integers(0, 256, (height // 6, width // 6, 3), np.uint8)
+image = image.repeat(6, axis=0).repeat(6, axis=1)
+other = image.copy()
+third = image.shape[1] // 3
+other[:, 2 * third :] = np.roll(image[:, 2 * third :], (-motion, -motion), axis=(0, 1))
+other[:, :third] = np.roll(image[:, :third], (motion, motion), axis=(0, 1))
+found = hamflow.estimate(image, other).window
+plan = hamflow.plan(image.shape[1], image.shape[0], expected=found)
+print(json.dumps([plan.at_least, plan.peak, plan.at_most, peak_memory()]))
 """
 
 
@@ -79,15 +98,46 @@ def test_every_size_has_a_way(
     whole = hamflow.plan(width, height, preset, window, files=files)
     assert whole.whole
     assert whole.smallest <= whole.peak
+    assert whole.at_least <= whole.peak <= whole.at_most
     limit = int(whole.smallest + share * (whole.peak - whole.smallest))
     found = hamflow.plan(width, height, preset, window, files=files, max_memory=limit)
     found.check()
     assert found.peak <= limit + 1
+    assert found.at_least <= found.peak
+    assert found.at_most <= max(limit, found.peak)
+    assert found.mapped <= (not files)
     assert found.whole == (limit >= whole.peak)
     with pytest.raises(InputError, match="need at least"):
         hamflow.plan(
             width, height, preset, window, files=files, max_memory=whole.smallest - 1
         ).check()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured on Linux")
+@pytest.mark.parametrize("motion", [8, 220])
+def test_the_window_that_is_found_decides(motion: int) -> None:
+    """The peak is within the bounds of the plan, and near it if the motion is known."""
+    words = json.dumps([700, 500, motion])
+    run = subprocess.run(
+        [sys.executable, "-c", FOUND, words], capture_output=True, text=True, check=True
+    )
+    low, planned, high, measured = json.loads(run.stdout)
+    assert planned == pytest.approx(measured, rel=0.15)
+    assert low / 1.15 <= measured <= high * 1.15
+
+
+def test_windows_that_are_found_fit() -> None:
+    """The search takes no wider window than fits, in the smallest tile or in the whole."""
+    limit = hamflow.plan(1920, 1080).smallest
+    found = hamflow.plan(1920, 1080, max_memory=limit)
+    config = found.limited(PRESETS["balanced"])
+    assert config.memory < PRESETS["balanced"].memory
+    count = most_labels(config.memory) / (480 * 270)
+    part = (SMALLEST_MATCHED + count / 2) ** 2
+    assert count * min(part, 480 * 270) <= found.matched_labels
+    assert count > 40
+    assert hamflow.plan(1920, 1080, max_memory="30GB").limited(config) == config
 
 
 def test_more_memory_makes_fewer_tiles() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import hamflow.estimator
+import hamflow.estimation
 from hamflow import Estimator, EstimatorConfig, Window
 from hamflow.crf import joint_model
 from hamflow.matching.local_model import LocalModel
@@ -55,14 +55,14 @@ def match(
 def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, list[Window]]]]:
     """Record at which scales and in which windows is looked."""
     seen = []
-    real = hamflow.estimator.search
+    real = hamflow.estimation.search
 
     def spy(pair: Any, step: SearchStep, *more: Any) -> Any:
         seen.append((step.scale, list(step.windows)))
         return real(pair, step, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(hamflow.estimator, "search", spy)
+        patch.setattr(hamflow.estimation, "search", spy)
         yield seen
 
 

@@ -23,11 +23,11 @@ from hamflow.cli._options import (
 )
 from hamflow.config import preset_config
 from hamflow.crf.plot import check_plot
+from hamflow.errors import InputError
+from hamflow.estimation import FIELDS
 from hamflow.estimator import Estimator
 from hamflow.evaluation.records import write_json
-from hamflow.io import check_flow_path
 from hamflow.io._atomic import check_writable
-from hamflow.io.images import check_image_path
 from hamflow.large import estimate_files, written_in_parts
 from hamflow.scale.outputs import OUTPUTS, check_directions
 
@@ -45,9 +45,10 @@ class ResultOptions:
     Parameters
     ----------
     occlusion
-        A mask (.png), white where a pixel is occluded in the second image.
+        A mask (.png, .tif), white where a pixel is occluded in the second image; or its values
+        (.npy).
     confidence
-        A picture of the confidence (.png), from black (0) to white (1).
+        A picture of the confidence (.png, .tif), from black (0) to white (1); or its values (.npy).
     backward
         The flow from the second image to the first, in any flow format.
     json
@@ -71,6 +72,8 @@ Region = Annotated[
     ),
 ]
 _NOTHING_ELSE = ResultOptions()
+# What of the result options ask for.
+_FIELDS = {"--output": "flow", **{f"--{name}": name for name in sorted(FIELDS - {"flow"})}}
 _USUAL_SEARCH = SearchOptions()
 
 
@@ -122,7 +125,7 @@ def pair(
     outputs = {name: path for name, path in named.items() if path is not None}
     check_directions(outputs, config, preset)
     for name, path in outputs.items():
-        (check_flow_path if OUTPUTS[name].flow else check_image_path)(path)
+        OUTPUTS[name].check(path)
     if result.json is not None:
         check_writable(result.json)
     if result.plot is not None:
@@ -131,10 +134,12 @@ def pair(
     check_distinct({"IMAGE1": image1, "IMAGE2": image2}, written)
     check_new(written.values(), overwrite)
     estimator = search.estimator(config)
-    in_parts = {"--output", "--backward"} >= {*outputs} and region is None and result.plot is None
-    if search.max_memory is not None and in_parts and all(map(written_in_parts, outputs.values())):
-        _write_in_parts((image1, image2), output, result, estimator)
-        return
+    fields = {_FIELDS.get(name, name): path for name, path in outputs.items()}
+    if search.max_memory is not None and region is None and result.plot is None:
+        if all(written_in_parts(*field) for field in fields.items()):
+            _write_in_parts((image1, image2), fields, result.json, estimator)
+            return
+        _check_fits((image1, image2), fields, estimator)
 
     part = None if region is None else parse_region(region)
     with progress_bar(Console(stderr=True), counted=False) as show:
@@ -156,22 +161,31 @@ def pair(
     )
 
 
+def _check_fits(images: tuple[Path, Path], fields: dict[str, Path], estimator: Estimator) -> None:
+    """Raise an InputError if a result that is in memory when it is written would not fit."""
+    if estimator.plan(estimator.large_frame(images[0]).shape).mapped:
+        whole = [str(path) for name, path in fields.items() if not written_in_parts(name, path)]
+        raise InputError(
+            f"{' and '.join(whole)} cannot be written part by part, and the result does not fit "
+            "into --max-memory; name .npy or .tif files, or allow more memory."
+        )
+
+
 def _write_in_parts(
-    images: tuple[Path, Path], output: Path, result: ResultOptions, estimator: Estimator
+    images: tuple[Path, Path], fields: dict[str, Path], json: Path | None, estimator: Estimator
 ) -> None:
-    """Compute and write the flow tile by tile: it need not fit into memory, nor need the images."""
+    """Compute and write tile by tile: neither the images nor the result need fit into memory."""
     with progress_bar(Console(stderr=True), counted=False) as show:
         found = estimate_files(
             *images,
-            output,
-            backward=result.backward,
+            **fields,
             estimator=estimator,
             progress=lambda stage, share: show(stage, share, 1),
         )
-    if result.json is not None:
-        write_json(result.json, found)
+    if json is not None:
+        write_json(json, found)
     gap = "" if found["gap"] is None else f", duality gap {found['gap']:.2%}"
-    names = ", ".join(str(p) for p in (output, result.backward, result.json) if p is not None)
+    names = ", ".join(str(path) for path in (*fields.values(), json) if path is not None)
     say(
         f"Wrote {names}: {found['width']}×{found['height']} pixels, "
         f"{count(found['tiles'], 'tile')}, "

@@ -33,8 +33,9 @@ def plan(
 
         hamflow plan 3840 2160 --max-memory 1GB
 
-    Nothing is estimated. The numbers are those of the whole process, and usually right to 15 %;
-    without a --window they assume that motion is at most a sixteenth of the width and height.
+    Nothing is estimated. The numbers are those of the whole process, and usually right to 15 %.
+    Without a --window they depend on the motion that is found: the first one is for motion of at
+    most a sixteenth of the width and height, and others say how small and how large it can be.
 
     Parameters
     ----------
@@ -43,8 +44,7 @@ def plan(
     height
         Their height.
     files
-        Images and flow are .npy or tiled .tif files, of which only parts are in memory, and the
-        flow alone is written.
+        Images and result are .npy or tiled .tif files, of which only parts are in memory.
     json
         Write the plan to this file (.json), too.
     """
@@ -73,8 +73,13 @@ def _lines(plan: Plan) -> list[str]:
             f"with their surroundings, such as {side}×{side}"
         )
     stages = ", ".join(f"{name} {show_memory(size)}" for name, size in plan.stages.items())
+    span = " to ".join(dict.fromkeys(map(show_memory, (plan.at_least, plan.at_most))))
+    more = [] if plan.window is not None else [f"For any motion: {span}."]
+    if plan.mapped:
+        more.append("Result: in temporary files, which are mapped; it does not fit into memory.")
     return [
         f"Memory: {show_memory(plan.peak)} at the peak ({stages}).",
+        *more,
         f"At least: {show_memory(plan.smallest)} with --max-memory.",
         f"Matching: scale {scales}; window {window}.",
         f"Refinement and assessment: {way}.",

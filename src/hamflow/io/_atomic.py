@@ -34,7 +34,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     _clean_once(str(target.parent))
     temporary = target
     try:
-        temporary, file = _open_temporary(target)
+        temporary, file = _open_temporary(target.parent)
         with file:
             yield file
             file.flush()
@@ -59,11 +59,50 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     _flush_folder(target.parent)
 
 
-def _open_temporary(target: Path) -> tuple[Path, BinaryIO]:
-    """Create a temporary file beside the target, locked for as long as it is open."""
+@contextmanager
+def temporary_file(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make an empty file in a folder that is removed when the block ends.
+
+    That of a killed process is removed by the next one that makes one in the folder, or writes to
+    it. A file for which there is no room is a FileError.
+    """
+    _clean_once(os.fspath(folder))
+    temporary = Path(folder)
+    try:
+        temporary, file = _open_temporary(Path(folder))
+        with file:
+            yield temporary
+    except OSError as error:
+        if isinstance(error, FileError) or error.filename not in (str(temporary), temporary):
+            raise
+        remedy = "free some space, or name another folder with TMPDIR"
+        message = f"{temporary}: cannot be made ({error.strerror or error}); {remedy}."
+        raise FileAccessError(message, temporary, error.errno) from error
+    finally:
+        if temporary != Path(folder):
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+def reserve(path: Path, size: int) -> None:
+    """Make a file so long that what is written into it later has its place on the disk.
+
+    Otherwise a full disk would kill a process that writes into a mapped file.
+    """
+    with open(path, "r+b") as file:
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            file.truncate(size)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _open_temporary(folder: Path) -> tuple[Path, BinaryIO]:
+    """Create a temporary file in a folder, locked for as long as it is open."""
     while True:
         # Not derived from the target's name, which may already be as long as a name can be.
-        temporary = target.with_name(f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}")
+        temporary = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
         file = open(temporary, "xb")  # noqa: SIM115  (the caller closes it)
         # Another process may have taken it for a stale one before it was locked here.
         locked = try_lock(file.fileno())

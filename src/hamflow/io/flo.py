@@ -55,4 +55,10 @@ def write_flo(path: str | os.PathLike[str], flow: ArrayLike) -> None:
         file.write(data.data)
 
 
+def new_flo(path: str | os.PathLike[str], shape: tuple[int, ...]) -> int:
+    """Make a file without content, given height and width; return where its vectors begin."""
+    with open(path, "wb") as file:
+        return file.write(_HEADER.pack(_MAGIC, shape[1], shape[0]))
+
+
 FLO = FlowFormat(read_flo, write_flo)

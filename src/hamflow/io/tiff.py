@@ -1,15 +1,17 @@
 """TIFF files that are read and written part by part: images, and flow with two channels.
 
-They need the package tifffile, of the extra ``tiff``. A flow file has tiles of 256×256 pixels of
-float32, u and v side by side, without compression: so every part has its place, and can be written
-and read without the rest.
+They need the package tifffile, of the extra ``tiff``. What is written has tiles of 256×256 pixels
+(a flow of float32, u and v side by side) without compression: so every part has its place, and can
+be written and read without the rest.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hamflow._types import Pixels
 from hamflow.errors import FileError
-from hamflow.io._atomic import atomic_write
+from hamflow.io._atomic import atomic_write, reserve
 from hamflow.io._flow_format import FlowFormat, known_vectors, vectors_to_write
 from hamflow.io._reading import check_size, open_regular, reason, require
 
@@ -168,42 +170,45 @@ def read_tiff(path: str | os.PathLike[str]) -> NDArray[np.float32]:
 def write_tiff(path: str | os.PathLike[str], flow: ArrayLike) -> None:
     """Write a flow as a tiled ``.tif`` file as `hamflow.write_flow` does."""
     data = vectors_to_write(flow, ".tif", np.nan)
-    tifffile = require_tifffile(path)
-    with atomic_write(path) as file, tifffile.TiffWriter(file, bigtiff=_big(data.shape)) as writer:
-        writer.write(data, **_LAYOUT)
+    writer_of, big = require_tifffile(path).TiffWriter, _big(data.shape, data.dtype)
+    with atomic_write(path) as file, writer_of(file, bigtiff=big) as writer:
+        writer.write(data, **_layout(data.shape))
 
 
-def new_tiff(path: str | os.PathLike[str], shape: tuple[int, ...]) -> int:
+def new_tiff(path: str | os.PathLike[str], shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
     """Make a tiled file without content; return where its first tile begins.
 
-    The tiles follow each other row by row, each with TILE × TILE × channels numbers of float32.
+    The tiles follow each other row by row, each with TILE × TILE × channels numbers.
     """
     tifffile = require_tifffile(path)
-    with tifffile.TiffWriter(path, bigtiff=_big(shape)) as writer:
-        writer.write(shape=shape, dtype="<f4", **_LAYOUT)
+    with tifffile.TiffWriter(path, bigtiff=_big(shape, dtype)) as writer:
+        writer.write(shape=shape, dtype=dtype, **_layout(shape))
     with tifffile.TiffFile(path) as file:
         offsets = file.pages[0].dataoffsets
-    size = TILE * TILE * shape[2] * 4
+    size = _tile_bytes(shape, dtype)
     if any(offset != offsets[0] + k * size for k, offset in enumerate(offsets)):
         raise FileError(f"{os.fspath(path)}: this version of tifffile orders tiles otherwise.")
-    with open(path, "r+b") as raw:  # the tiles need not be written in order
-        raw.truncate(max(os.fstat(raw.fileno()).st_size, offsets[0] + len(offsets) * size))
+    # The tiles need not be written in order.
+    reserve(Path(path), max(os.stat(path).st_size, offsets[0] + len(offsets) * size))
     return int(offsets[0])
 
 
-_LAYOUT: dict[str, Any] = {
-    "tile": (TILE, TILE),
-    "photometric": "minisblack",
-    "planarconfig": "contig",
-    "metadata": None,
-    "extrasamples": ("unspecified",),
-}
+def _layout(shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return how a field is laid out: tiles, and channels side by side."""
+    layout = {"tile": (TILE, TILE), "photometric": "minisblack", "metadata": None}
+    if len(shape) == 2:
+        return layout
+    return {**layout, "planarconfig": "contig", "extrasamples": ("unspecified",)}
 
 
-def _big(shape: tuple[int, ...]) -> bool:
+def _tile_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    return TILE * TILE * math.prod(shape[2:]) * dtype.itemsize
+
+
+def _big(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     """Return whether the file may need more than 32 bits for its places."""
-    rows, columns = (-(-side // TILE) * TILE for side in shape[:2])
-    return rows * columns * shape[2] * 4 > 2**31
+    rows, columns = (-(-side // TILE) for side in shape[:2])
+    return rows * columns * _tile_bytes(shape, dtype) > 2**31
 
 
 TIFF = FlowFormat(read_tiff, write_tiff, require_tifffile)

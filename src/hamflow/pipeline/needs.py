@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 from hamflow.config import EstimatorConfig
+from hamflow.pipeline.canvas import IN_MEMORY
 from hamflow.pipeline.frame import DESCRIBED
-from hamflow.pipeline.scales import full_window, plan_scales, reduced_shape
+from hamflow.pipeline.scales import full_window, plan_scales, reduced_shape, widest_labels
+from hamflow.pipeline.tiled_matching import SMALLEST_MATCHED
 from hamflow.window import Window
 
 KEPT = 128 << 20
 """Bytes that the native code keeps for reuse, at most (native/pages.cpp)."""
-IN_MEMORY = 2**27
-"""Bytes of a field on the way to a file that is in memory, at most."""
 # All others are bytes, too. The interpreter with its libraries.
 _BASE = 50_000_000
 # Of a label of one component of a pixel: the joint model, its prior besides, the local model.
@@ -28,12 +28,12 @@ _GIVEN, _FLOATS = 6, 24
 _FLOW, _ASSESSED = 8, 5
 # Of a pixel of a tile: assessed, and kept for reuse from the tiles of all scales.
 _ASSESSING, _REUSED = 130, 300
-# Of a pixel of a flow at half the size, with those at smaller ones; of one whose files are mapped.
-_ON_THE_WAY, _MAPPED = 2.5, 12
+# Of a pixel of a tile whose files are mapped.
+_MAPPED = 12
 # Of a pixel that is only brought to the full size.
 _ENLARGED = 12
-# Pixels of the smallest part that is matched at a time, without its window, and completed.
-_SMALLEST_MATCHED, _SMALLEST_COMPLETED = 128, 320**2
+# Pixels of the smallest part that is completed at a time.
+_SMALLEST_COMPLETED = 320**2
 # Without a window, one of this share of the width and of the height is assumed.
 _USUAL = 1 / 8
 
@@ -68,8 +68,9 @@ class Needs:
         Descriptors.
     labels, label : float
         How many labels of both components all pixels have, and the bytes of each.
-    least_labels : float
-        How many are matched at once at least.
+    least_labels, most_labels : float
+        How many are matched at once at least; how many all pixels have if the estimator finds the
+        widest window that it takes.
     completing, least_completing : float
         The completion of the whole, and of the smallest part.
     completed : float
@@ -90,6 +91,7 @@ class Needs:
     labels: float
     label: float
     least_labels: float
+    most_labels: float
     completing: float
     least_completing: float
     completed: float
@@ -106,7 +108,13 @@ class Needs:
 
 
 def needs(
-    shape: tuple[int, int], config: EstimatorConfig, window: Window | None, *, files: bool
+    shape: tuple[int, int],
+    config: EstimatorConfig,
+    window: Window | None,
+    *,
+    expected: Window | None = None,
+    from_files: bool = False,
+    to_files: bool = False,
 ) -> Needs:
     """Return what a run takes.
 
@@ -118,13 +126,15 @@ def needs(
         What the estimator does.
     window : Window, optional
         The displacements that are searched, if they are given.
-    files : bool
-        Whether images and result are in files, and the flow alone is wanted.
+    expected : Window, optional
+        What the estimator is expected to find if no window is given.
+    from_files, to_files : bool
+        Whether the images are in files of which parts are read; whether the result goes to files.
     """
     scales = plan_scales(shape, config)
     scale, pixels = scales[-1], math.prod(shape)
     matched = math.prod(reduced_shape(shape, scale))
-    labels, least_labels = _labels(shape, config, window, scales)
+    labels, least_labels, most_labels = _labels(shape, config, window, scales, expected)
     label = _LOCAL if config.matcher.method == "local" else _JOINT
     describing = _DESCRIBED * min(matched, DESCRIBED)
     if window is None and len(scales) > 1 and config.prior and scale > 1:
@@ -137,40 +147,54 @@ def needs(
         refining = _ONCE if getattr(config.refinement, "inner", 1) == 1 else _SEVERAL
     enlarged = _ENLARGED if finest > 1 else 0
     # With both directions in memory, the backward flow is not there yet when this is.
-    on_the_way = min(pixels * _ON_THE_WAY, 1.25 * IN_MEMORY) if files else 0
+    on_the_way = 0.0
+    if to_files:
+        on_the_way = pixels * _FLOW / 4
+        while on_the_way > IN_MEMORY:
+            on_the_way /= 4
+    mapped, two = _MAPPED if to_files else 0, config.bidirectional
     return Needs(
         fixed=_BASE + matched * _MATCHED + on_the_way,
-        images=0 if files else pixels * _GIVEN,
-        result=0 if files else pixels * _FLOW * (2 if config.bidirectional else 1),
-        assessed=pixels * _ASSESSED if config.bidirectional and not files else 0,
+        images=0 if from_files else pixels * _GIVEN,
+        result=0 if to_files else pixels * _FLOW * (2 if two else 1),
+        assessed=pixels * _ASSESSED if two and not to_files else 0,
         describing=describing,
         labels=labels,
         label=label,
         least_labels=min(labels, least_labels),
+        most_labels=max(labels, most_labels),
         completing=matched * completed,
         least_completing=min(matched, _SMALLEST_COMPLETED) * completed,
         completed=max(completed, 1),
         refining=pixels * (_FLOATS + refining.whole / finest**2 + enlarged),
         reused=pixels * (refining.reused / finest**2 + enlarged),
-        tile=refining.tile + (_MAPPED if files else 0),
+        tile=refining.tile + mapped,
         tile_reused=_REUSED if refining.reused else 0,
-        assessed_tile=_ASSESSING if config.bidirectional and not files else 0,
+        assessed_tile=_ASSESSING + mapped if two else 0,
     )
 
 
 def _labels(
-    shape: tuple[int, int], config: EstimatorConfig, window: Window | None, scales: list[int]
-) -> tuple[float, float]:
-    """Return how many labels all pixels have, and how many are matched at once at least."""
+    shape: tuple[int, int],
+    config: EstimatorConfig,
+    window: Window | None,
+    scales: list[int],
+    expected: Window | None,
+) -> tuple[float, float, float]:
+    """Return how many labels all pixels have, how many are matched at once, and at most."""
     height, width = reduced_shape(shape, scales[-1])
     if window is not None:
         inner = window.reduced(scales[-1])
-        count = inner.du + inner.dv
-        part = (inner.du + _SMALLEST_MATCHED) * (inner.dv + _SMALLEST_MATCHED)
-        return float(height * width * count), float(part * count)
+        labels = float(height * width * (inner.du + inner.dv))
+        part = (inner.du + SMALLEST_MATCHED) * (inner.dv + SMALLEST_MATCHED)
+        return labels, float(part * (inner.du + inner.dv)), labels
     # The search at the coarsest scale looks where motion is before it matches.
     first = reduced_shape(shape, scales[0])
     widest = full_window(first, config.memory)
     searched = math.prod(first) * (widest.du + widest.dv) / 2
-    usual = _USUAL * (height + width) * height * width
-    return max(searched, usual), max(searched, usual) / 4
+    count = _USUAL * (height + width)
+    if expected is not None:
+        inner = expected.reduced(scales[-1])
+        count = float(inner.du + inner.dv)
+    usual = max(searched, count * height * width)
+    return usual, usual / 4, widest_labels((height, width), config.memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,7 +12,8 @@ from hamflow.config import EstimatorConfig, preset_config
 from hamflow.errors import InputError
 from hamflow.pipeline.box import cover
 from hamflow.pipeline.needs import KEPT, Needs, needs
-from hamflow.pipeline.scales import plan_scales
+from hamflow.pipeline.scales import memory_for, plan_scales, reduced_shape
+from hamflow.pipeline.tiled_matching import SMALLEST_MATCHED
 from hamflow.pipeline.tiles import CONTEXT, Tiling
 from hamflow.window import Window, WindowLike
 
@@ -36,15 +38,20 @@ class Plan:
         matching scale.
     window : Window or None
         The displacements that are searched, in pixels of the images. None if the estimator finds
-        them; then those of an eighth of the images are assumed.
+        them.
     files : bool
-        Whether images and flow stay in files, of which parts are in memory.
+        Whether the images are read from files, and the result is written to files, part by part.
+    mapped : bool
+        Whether the result, which would not fit into memory, is in temporary files that are mapped.
     max_memory : int or None
         Bytes that the run may take.
     smallest : int
         The smallest `max_memory` that is enough.
     peak : int
-        Bytes that the run will take, with everything that the process needs.
+        Bytes that the run will take, with everything that the process needs. If the estimator
+        finds the window: with one that is expected.
+    at_least, at_most : int
+        The same for the smallest and the largest window that it may find.
     stages : dict of str to int
         The peak of each stage, in bytes.
     whole : bool
@@ -55,6 +62,8 @@ class Plan:
         Pixels of a tile with its surroundings, at most.
     matched_labels : int
         Labels of both components of all pixels that are matched at once, at most.
+    memory : float
+        What the setting of this name may be, so that every window that the estimator finds fits.
     completed_pixels : int
         Pixels of the matching scale that are completed at once, at most.
     """
@@ -64,15 +73,23 @@ class Plan:
     scales: tuple[int, ...]
     window: Window | None
     files: bool
+    mapped: bool
     max_memory: int | None
     smallest: int
     peak: int
+    at_least: int
+    at_most: int
     stages: dict[str, int]
     whole: bool
     tiles: int
     tile_pixels: int
     matched_labels: int
+    memory: float
     completed_pixels: int
+
+    def limited(self, config: EstimatorConfig) -> EstimatorConfig:
+        """Return the settings with which every window that is found fits."""
+        return replace(config, memory=min(config.memory, self.memory))
 
     @property
     def tiling(self) -> Tiling:
@@ -89,7 +106,7 @@ class Plan:
         if self.stages["matching"] >= self.smallest:
             return "use a smaller window or a coarser scale"
         if not self.files:
-            return "have the flow alone written to a .npy or .tif file, part by part"
+            return "have images and result in .npy or .tif files, of which parts are in memory"
         return "use smaller images"
 
     def check(self) -> None:
@@ -111,6 +128,7 @@ def plan(
     scale: int | None = None,
     max_memory: int | str | None = None,
     files: bool = False,
+    expected: WindowLike | None = None,
 ) -> Plan:
     """Say what the estimate of two images will need, before it starts.
 
@@ -124,8 +142,11 @@ def plan(
         What the process may take: a number of bytes, or a text such as ``"4GB"``. If the whole
         images need more, they are computed tile by tile.
     files : bool
-        Whether images and flow are in files of which parts can be read and written, ``.npy`` or
-        tiled ``.tif``, and the flow alone is wanted; see `hamflow.Estimator.estimate_files`.
+        Whether images and result are in files of which parts can be read and written, ``.npy`` or
+        tiled ``.tif``; see `hamflow.estimate_files`.
+    expected : Window, int or tuple, optional
+        The displacements that the images have, if the estimator is to find the window; by default
+        those of a sixteenth of the width and of the height, to either side.
 
     Returns
     -------
@@ -145,7 +166,15 @@ def plan(
         if isinstance(side, bool) or not isinstance(side, int) or not 1 <= side < 2**31:
             raise InputError(f"{name} must be a whole number of pixels, not {side!r}.")
     limit = None if max_memory is None else parse_memory(max_memory)
-    return plan_run((height, width), config, given_window(window, config), limit, files=files)
+    return plan_run(
+        (height, width),
+        config,
+        given_window(window, config),
+        limit,
+        expected=None if expected is None else Window.of(expected),
+        from_files=files,
+        to_files=files,
+    )
 
 
 def given_window(window: WindowLike | str, config: EstimatorConfig) -> Window | None:
@@ -165,35 +194,55 @@ def plan_run(
     window: Window | None,
     max_memory: int | None,
     *,
-    files: bool = False,
+    expected: Window | None = None,
+    from_files: bool = False,
+    to_files: bool = False,
 ) -> Plan:
-    """Return the plan of a run; see `plan`."""
+    """Return the plan of a run; see `plan`, and `needs` for where images and result are."""
     scales = plan_scales(shape, config)
-    need = needs(shape, config, window, files=files)
-    pixels = shape[0] * shape[1]
+    places = {"from_files": from_files, "to_files": to_files}
+    need = needs(shape, config, window, expected=expected, **places)
+    pixels, matched = math.prod(shape), math.prod(reduced_shape(shape, scales[-1]))
     stages = _whole(need)
     margin = -(-CONTEXT // scales[-1]) * scales[-1]  # surroundings begin at pixels of all scales
     tile = min(pixels, (max(_SMALLEST_TILE, scales[-1]) + 2 * margin + _MOTION) ** 2)
     smallest = min(max(stages.values()), max(_tiled(need, _SAFETY * tile, 0, 0).values()))
+    mapped = False
+    if not to_files:
+        # A result that does not fit can be in files that nobody sees.
+        lean = needs(shape, config, window, expected=expected, from_files=from_files, to_files=True)
+        least = max(_tiled(lean, _SAFETY * tile, 0, 0).values())
+        if max_memory is not None and least <= max_memory < smallest:
+            need, mapped = lean, True
+        smallest = min(smallest, least)
     found = Plan(
         width=shape[1],
         height=shape[0],
         scales=tuple(scales if window is None else scales[-1:]),
         window=window,
-        files=files,
+        files=from_files and to_files,
+        mapped=mapped,
         max_memory=max_memory,
         smallest=smallest,
         peak=max(stages.values()),
+        at_least=max(_whole(replace(need, labels=0)).values()),
+        at_most=max(_whole(replace(need, labels=need.most_labels)).values()),
         stages=stages,
         whole=True,
         tiles=1,
         tile_pixels=pixels,
-        matched_labels=int(need.labels),
+        matched_labels=int(need.most_labels),
+        memory=config.memory,
         completed_pixels=pixels,
     )
-    if max_memory is None or max_memory < smallest or found.peak <= max_memory:
+    if max_memory is None or max_memory < smallest:
         return found
     start = need.fixed + need.images
+    labels, completed = (max_memory - start) / need.label, (max_memory - start) / need.completed
+    memory = memory_for(matched * _widest_count(labels, matched))
+    found = replace(found, memory=memory, matched_labels=int(labels))
+    if found.peak <= max_memory:
+        return replace(found, at_most=min(found.at_most, max_memory))
     room = max_memory - start - need.result
     # What is kept for reuse grows with a tile up to its limit.
     each = _SAFETY * need.tile
@@ -202,21 +251,31 @@ def plan_run(
         each, rest = _SAFETY * need.assessed_tile, room - need.assessed
         tile = min(tile, int(max(rest / (each + need.tile_reused), (rest - KEPT) / each)))
     tile = min(tile, _LARGEST_TILE)
-    labels, completed = (max_memory - start) / need.label, (max_memory - start) / need.completed
     around = margin, margin
     boxes = list(cover(shape, tile, margin, scales[-1]))
     largest = max(box.grown(around, around, scales[-1], shape).pixels for box in boxes)
     stages = _tiled(need, largest, labels, completed)
+    peak = max(stages.values())
+    least = max(size for name, size in stages.items() if name != "matching")
     return replace(
         found,
         stages=stages,
-        peak=max(stages.values()),
+        peak=peak,
+        at_least=least if window is None else peak,
+        at_most=max(least, min(int(start + need.most_labels * need.label), max_memory)),
         whole=False,
         tiles=len(boxes),
         tile_pixels=tile,
-        matched_labels=int(labels),
         completed_pixels=int(completed),
     )
+
+
+def _widest_count(labels: float, matched: int) -> float:
+    """Return how many labels a pixel may have if so many of all pixels are matched at once."""
+    count = 1
+    while (SMALLEST_MATCHED + (count + 1) / 2) ** 2 * (count + 1) <= labels:
+        count += 1
+    return max(count, labels / matched)  # the smallest part with its window, or the whole
 
 
 def _whole(need: Needs) -> dict[str, int]:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hamflow._types import Field, Flow, Mask
 from hamflow.pipeline import tiles
-from hamflow.pipeline.canvas import MemoryCanvas
+from hamflow.pipeline.box import cover
+from hamflow.pipeline.canvas import MemoryCanvas, NewCanvas
 from hamflow.pipeline.frame import Frame, LargeFrame
 from hamflow.pipeline.matches import Matches
 from hamflow.pipeline.plan import Plan
 from hamflow.pipeline.tiled_matching import TiledCompletion, TiledMatcher
-from hamflow.pipeline.tiles import NewCanvas, Tiling
+from hamflow.pipeline.tiles import Tiling
 from hamflow.refinement import assess, assessed_at
 from hamflow.stages import Completion, Matcher, Refinement
 
 Frames = tuple[Frame, Frame]
+
+_STRIP = 2**22  # pixels that are filled at a time
 
 
 class Route(Protocol):
@@ -38,13 +44,25 @@ class Route(Protocol):
     ) -> tuple[Mask, Field]:
         """Return what is hidden, and the confidence."""
 
+    def filled(self, name: str, shape: tuple[int, ...], value: np.generic) -> NDArray[Any]:
+        """Return a field of the result, by its name, that is the same everywhere."""
+
 
 class WholeImages:
-    """Every stage gets the whole images."""
+    """Every stage gets the whole images.
+
+    Parameters
+    ----------
+    plan : Plan, optional
+        How many labels are matched at once: a window that is found may be wider than expected.
+    """
+
+    def __init__(self, plan: Plan | None = None) -> None:
+        self._plan = plan
 
     def matcher(self, matcher: Matcher) -> Matcher:
-        """Return the matcher itself."""
-        return matcher
+        """Return the matcher itself, or one that works tile by tile if the whole does not fit."""
+        return matcher if self._plan is None else TiledMatcher(matcher, self._plan.matched_labels)
 
     def completion(self, completion: Completion) -> Completion:
         """Return the completion itself."""
@@ -65,6 +83,10 @@ class WholeImages:
         bits = frames[0].bits(scale), frames[1].bits(scale)
         finest = assessed_at(getattr(refinement, "finest", 1), scale)
         return assess(frames, flows, bits, matches.directions, scale, finest=finest)
+
+    def filled(self, name: str, shape: tuple[int, ...], value: np.generic) -> NDArray[Any]:
+        """Return a field that is the same everywhere."""
+        return np.full(shape, value)
 
 
 class Tiles:
@@ -102,6 +124,7 @@ class Tiles:
             (found.completed, found.trusted),
             matches.scale,
             opposite,
+            name="flow" if opposite is None else "backward",
             tiling=self._tiling,
             canvas=self._canvas,
         )
@@ -116,6 +139,13 @@ class Tiles:
         return tiles.assessed(
             large, flows, around, scale, finest=finest, tiling=self._tiling, canvas=self._canvas
         )
+
+    def filled(self, name: str, shape: tuple[int, ...], value: np.generic) -> NDArray[Any]:
+        """Return a field that is the same everywhere."""
+        field = self._canvas(name, shape, type(value))
+        for box in cover(shape[:2], _STRIP, 0, 1):
+            field.write(box, np.full((box.height, box.width, *shape[2:]), value))
+        return field.array
 
 
 def _large(frames: Frames) -> tuple[LargeFrame, LargeFrame]:

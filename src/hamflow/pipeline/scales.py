@@ -30,6 +30,7 @@ _SMALLEST, _ALIKE = 10, 4
 _SHORTEST = 24  # pixels that the shorter side of a coarser image has at least
 _VOLUMES = 7  # of labels that the solver needs at a time, in int16
 _PRIOR_VOLUMES = 3  # more of them for a prior
+_OF_A_LABEL = 2 * (_VOLUMES + _PRIOR_VOLUMES)  # bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +228,7 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
     small = _frequent(found.flow[found.trusted & (found.decided > 0)])
     height, width = (factor * side for side in found.flow.shape[:2])
     limits = np.array([width, height])
-    volumes = _VOLUMES + _PRIOR_VOLUMES
-    most = memory * 1e9 / (height * width * 2 * volumes)  # labels of both planes
+    most = most_labels(memory) / (height * width)  # of both planes
     for share in _LEFT_OUT:
         if share > _LEFT_OUT[0]:
             small = small[:0]  # there is not enough memory for all of them
@@ -247,6 +247,22 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
         kept = np.maximum((count * (most / count.sum())).astype(int), 1)
         low, count = low + (count - kept) // 2, kept
     return Window(int(low[0]), int(count[0]), int(low[1]), int(count[1]))
+
+
+def most_labels(memory: float) -> float:
+    """Return how many labels of both planes all pixels have together, at most, for a memory."""
+    return memory * 1e9 / _OF_A_LABEL
+
+
+def memory_for(labels: float) -> float:
+    """Return the memory for which `most_labels` returns so many."""
+    return labels * _OF_A_LABEL / 1e9
+
+
+def widest_labels(shape: tuple[int, int], memory: float) -> float:
+    """Return the labels of all pixels for the widest window that `window_around` can return."""
+    widest = sum(min(2 * side + 1, MAX_LABELS) for side in shape)
+    return min(float(shape[0] * shape[1] * widest), most_labels(memory))
 
 
 def _frequent(flows: Flow) -> Flow:

@@ -20,10 +20,12 @@ from hamflow.window import Window
 
 # Around a tile, in pixels of the matching scale: neighbors farther away hardly matter for its
 # labels; the completion goes on from matches that may be farther.
-_CONTEXT, _FAR = 32, 96
+_CONTEXT, _FAR = 64, 96
 # Tiles become no smaller than this, in pixels of each side: a window that was found may be wider
 # than the plan assumed.
 _SMALLEST = 64
+SMALLEST_MATCHED = _SMALLEST + 2 * _CONTEXT
+"""Pixels of each side of the smallest part that is matched at a time, without its window."""
 
 
 @dataclass(frozen=True, eq=False)

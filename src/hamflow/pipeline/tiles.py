@@ -19,7 +19,7 @@ from hamflow._room import empty
 from hamflow._scale import upsample_linear, upsample_nearest
 from hamflow._types import Field, Flow, Image, Mask
 from hamflow.pipeline.box import Box, cover
-from hamflow.pipeline.canvas import Canvas, part_of
+from hamflow.pipeline.canvas import Canvas, NewCanvas, part_of
 from hamflow.pipeline.frame import LargeFrame, Levels
 from hamflow.pipeline.matches import DirectedMatches
 from hamflow.refinement import assess_with, surroundings
@@ -41,7 +41,6 @@ _AT_REST = np.zeros(2, np.float32), np.zeros(2, np.float32)
 Reach = tuple[NDArray[np.float32], NDArray[np.float32]]
 """The least and the largest displacements, in x and y."""
 Frames = tuple[LargeFrame, LargeFrame]
-NewCanvas = Callable[[tuple[int, ...], type[np.generic]], Canvas]
 
 
 @dataclass(frozen=True)
@@ -133,6 +132,7 @@ def refined(
     scale: int,
     opposite: Flow | None,
     *,
+    name: str,
     tiling: Tiling,
     canvas: NewCanvas,
 ) -> Flow:
@@ -148,6 +148,8 @@ def refined(
         The flow at the matching scale, and where it can be trusted.
     scale, opposite
         As a refinement takes them.
+    name : str
+        What the flow is of the result: "flow" or "backward".
     tiling : Tiling
         How large tiles are.
     canvas : callable
@@ -165,7 +167,7 @@ def refined(
     for finer in steps:
         factor, size = coarse // finer, _reduced(shape, finer)
         grid = scale // finer
-        found = canvas((*size, 2), np.float32)
+        found = canvas(name if finer == 1 else "", (*size, 2), np.float32)
 
         def moved(box: Box, start: Flow = start, factor: int = factor) -> Reach:
             low, high = reach_of(part_of(start, box.reduced(factor)))
@@ -184,14 +186,15 @@ def refined(
             tile = refinement(parts, before, sure, factor, known)
             found.write(box, tile[box.inside(outer).slices])
         start, coarse = found.array, finer
-    return start if coarse == 1 else _enlarged(start, coarse, shape, tiling, canvas)
+    if coarse == 1:
+        return start
+    return _enlarged(start, coarse, shape, tiling, canvas(name, (*shape, 2), np.float32))
 
 
 def _enlarged(
-    flow: Flow, factor: int, shape: tuple[int, int], tiling: Tiling, canvas: NewCanvas
+    flow: Flow, factor: int, shape: tuple[int, int], tiling: Tiling, found: Canvas
 ) -> Flow:
     """Return a flow at the full size, in its pixels."""
-    found = canvas((*shape, 2), np.float32)
     for box in cover(shape, tiling.most, 2 * factor, factor):
         outer = box.grown((2 * factor,) * 2, (2 * factor,) * 2, factor, shape)
         part = part_of(flow, outer.reduced(factor))
@@ -255,7 +258,8 @@ def assessed(
 ) -> tuple[Mask, Field]:
     """Return what is hidden and the confidence, tile by tile; see `hamflow.refinement.assess`."""
     shape = frames[0].shape
-    hidden, certain = canvas(shape, np.bool_), canvas(shape, np.float32)
+    hidden = canvas("occlusion", shape, np.bool_)
+    certain = canvas("confidence", shape, np.float32)
 
     def moved(box: Box) -> Reach:
         forward, backward = (reach_of(part_of(flow, box)) for flow in flows)

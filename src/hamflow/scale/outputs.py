@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import hamflow
 from hamflow.config import EstimatorConfig
 from hamflow.errors import InputError
 from hamflow.evaluation.records import write_json
-from hamflow.io import write_flow, write_image
+from hamflow.io import check_flow_path, write_flow, write_image
+from hamflow.io._atomic import atomic_write, check_writable
+from hamflow.io.images import check_image_path
 from hamflow.result import FlowResult
 
 if TYPE_CHECKING:
@@ -24,8 +29,18 @@ class Output:
 
     write: Callable[[Path, FlowResult], None]
     flow: bool = False  # a flow file; otherwise a picture
+    values: bool = False  # a picture, or its values (.npy)
     bidirectional: bool = True  # needs the flow in both directions
     suffix: str = ".png"  # of files that are not flow files
+
+    def check(self, path: Path) -> None:
+        """Raise at once the FileError that writing to this path would raise."""
+        if self.flow:
+            check_flow_path(path)
+        elif self.values and path.suffix.lower() == ".npy":
+            check_writable(path)
+        else:
+            check_image_path(path)
 
 
 def _write_backward(path: Path, result: FlowResult) -> None:
@@ -35,12 +50,21 @@ def _write_backward(path: Path, result: FlowResult) -> None:
 
 def _write_occlusion(path: Path, result: FlowResult) -> None:
     assert result.occlusion is not None
-    write_image(path, result.occlusion)
+    _write_mask(path, result.occlusion)
 
 
 def _write_confidence(path: Path, result: FlowResult) -> None:
     assert result.confidence is not None
-    write_image(path, result.confidence)
+    _write_mask(path, result.confidence)
+
+
+def _write_mask(path: Path, values: NDArray[Any]) -> None:
+    """Write the values themselves (.npy), or a picture of them."""
+    if path.suffix.lower() != ".npy":
+        write_image(path, values)
+        return
+    with atomic_write(path) as file:
+        np.lib.format.write_array(file, values, version=(1, 0), allow_pickle=False)
 
 
 OUTPUTS = {
@@ -51,8 +75,8 @@ OUTPUTS = {
         bidirectional=False,
     ),
     "--backward": Output(_write_backward, flow=True),
-    "--occlusion": Output(_write_occlusion),
-    "--confidence": Output(_write_confidence),
+    "--occlusion": Output(_write_occlusion, values=True),
+    "--confidence": Output(_write_confidence, values=True),
     "--json": Output(
         lambda path, result: write_json(path, result.summary()),
         bidirectional=False,
