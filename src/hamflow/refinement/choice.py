@@ -27,6 +27,8 @@ from hamflow.stages import MatchEvidence
 STEP = 2  # the network sees every second pixel
 _COLOR, _MATCHED, _COARSE = FEATURES, FEATURES + 1, FEATURES + 2  # the network's other features
 _ALL = FEATURES + 3
+# What the labeling does not know of: the matched and the coarse flow.
+_UNLIKELY = np.float32(3)
 _SQUARE = np.full(3, 1 / 3, np.float32)  # over which colors are compared
 
 
@@ -116,22 +118,32 @@ def scores_in_context(
         The higher the better; of every `STEP`-th pixel of every `STEP`-th row.
     """
     assert matches.other is not None
-    features, fields = evidence_in_context(matches, filled, candidates)
+    features, fields, alone = evidence_in_context(matches, filled, candidates)
     scores = np.empty((len(features), *fields.shape[1:]), np.float32)
     _native.score_in_context(features, fields, _network(), scores)
+    # The labeling knows nothing of pixels whose match is trusted.
+    alone[len(alone) - 1 - (matches.coarse is not None) :] += _UNLIKELY
+    scores -= alone * (1 - fields[0])
     return scores
 
 
 def evidence_in_context(
     matches: MatchEvidence, filled: Interpolated, candidates: Candidates
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return what the network knows of each candidate (L, N, h, w), and of each pixel (3, h, w)."""
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Return what the network knows of each candidate (L, N, h, w), and of each pixel (3, h, w).
+
+    And what the network of the labeling, which sees only the pixel itself, says (L, h, w): the
+    lower the better.
+    """
     assert matches.other is not None
     labels, height, width = candidates.motion.shape[:3]
     number = np.arange(height * width, dtype=np.int32).reshape(height, width)
     number = number[::STEP, ::STEP]
     described = empty((labels, FEATURES, number.size), np.float32)
-    score_candidates(matches, filled, candidates, number.reshape(-1), features=described)
+    alone = np.empty((number.size, labels), np.float32)
+    score_candidates(
+        matches, filled, candidates, number.reshape(-1), features=described, score=alone
+    )
     features = empty((labels, _ALL, *number.shape), np.float32)
     features[:, :FEATURES] = described.reshape(labels, FEATURES, *number.shape)
     colors = [
@@ -148,7 +160,7 @@ def evidence_in_context(
     decided = filled.kept if matches.decided is None else matches.decided
     contrast = np.log(filled.edges[0] + filled.edges[1] + np.float32(0.003))
     fields = np.stack([f[::STEP, ::STEP] for f in (filled.kept, decided, contrast)])
-    return features, fields.astype(np.float32)
+    return features, fields.astype(np.float32), alone.T.reshape(labels, *number.shape).copy()
 
 
 def enlarged(field: NDArray, shape: tuple[int, int]) -> NDArray:  # type: ignore[type-arg]
