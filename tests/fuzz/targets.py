@@ -119,9 +119,7 @@ TARGETS = {
     "network": Target(".safetensors", load_model, seeds.network_files, _SMALL),
     "table": Target(".csv", lambda path: read_table(str(path)), seeds.table_files, _SMALL),
     "report": Target(".csv", read_csv, seeds.table_files, _SMALL),
-    "parquet": Target(
-        ".parquet", lambda path: read_table(str(path)), seeds.parquet_files, _LARGE
-    ),
+    "parquet": Target(".parquet", lambda path: read_table(str(path)), seeds.parquet_files, _LARGE),
     "points": Target(".csv", read_points, seeds.points_files, _SMALL),
     "curve": Target(".csv", _curve, seeds.curve_files, _SMALL),
     "log": Target(".jsonl", _continued, seeds.log_files, _SMALL),
