@@ -310,12 +310,13 @@ NB_MODULE(_native, m) {
           nb::arg("window"), nb::arg("u"), nb::arg("v"), nb::arg("outside"), out("out"));
     m.def("label_costs", phi_label_costs, nb::arg("phi0").noconvert(), nb::arg("phi1"),
           nb::arg("window"), nb::arg("u"), nb::arg("v"), nb::arg("outside"), out("out"));
-    m.def("best_labels", best_labels<std::uint8_t>, nb::arg("costs"), nb::arg("first"),
-          out("labels"));
-    m.def("best_labels", best_labels<std::int16_t>, nb::arg("costs").noconvert(),
-          nb::arg("first"), out("labels"));
-    m.def("best_labels", best_labels<float>, nb::arg("costs"), nb::arg("first"),
-          out("labels"));
+    const auto labels = [&](auto function) {  // converted, costs would become those of the first
+        m.def("best_labels", function, nb::arg("costs").noconvert(), nb::arg("first"),
+              out("labels"));
+    };
+    labels(best_labels<std::uint8_t>);
+    labels(best_labels<std::int16_t>);
+    labels(best_labels<float>);
     m.def("rescan_bits", rescan_bits, nb::arg("bits0"), nb::arg("bits1"), nb::arg("window"),
           nb::arg("outside"), nb::arg("v_labels"), out("flow"));
     m.def("rescan_phi", rescan_phi, nb::arg("phi0"), nb::arg("phi1"), nb::arg("window"),

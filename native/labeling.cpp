@@ -130,7 +130,8 @@ void expected_costs(int h, int w, int d, const float* expected, const float* mos
             std::uint8_t* to = out + i * d;
             // The cost is the limit, but for a few displacements around what is expected.
             std::memset(to, static_cast<int>(limit), static_cast<std::size_t>(d));
-            const float reach = slope > 0 ? free + limit / slope + 1 : static_cast<float>(d);
+            const float reach = slope > 0 ? free + limit / slope + 1
+                                          : std::numeric_limits<float>::infinity();
             const auto label = [&](float displacement) {
                 const float k = displacement - static_cast<float>(first);
                 return static_cast<int>(std::min(static_cast<float>(d), std::max(0.0f, k)));

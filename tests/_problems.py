@@ -75,8 +75,8 @@ def _first(count: int, size: int) -> st.SearchStrategy[int]:
 
 
 @st.composite
-def bits_problems(draw: st.DrawFn) -> BitsProblem:
-    height, width, window = draw(shapes_and_windows())
+def bits_problems(draw: st.DrawFn, entries: int = ENTRIES) -> BitsProblem:
+    height, width, window = draw(shapes_and_windows(entries))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     kind = draw(st.sampled_from(["dense", "tied", "flat", "moved", "opposite"]))
     words = draw(st.sampled_from([1, 1, 2]))

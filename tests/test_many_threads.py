@@ -81,13 +81,15 @@ class Pairs:
         return flow_of(index)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_torch_data_loader() -> None:
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_torch_data_loader(start: str) -> None:
     """The workers estimate, while the main process has used its own threads before."""
     data = pytest.importorskip("torch.utils.data")
+    if start not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"the system has no {start}")
     expected = np.stack([flow_of(index) for index in range(len(PAIRS))])
     loader = data.DataLoader(
-        Pairs(), batch_size=2, num_workers=2, multiprocessing_context="fork", timeout=120
+        Pairs(), batch_size=2, num_workers=2, multiprocessing_context=start, timeout=120
     )
     with fork_without_warning():
         found = np.concatenate([batch.numpy() for batch in loader])

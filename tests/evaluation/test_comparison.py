@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,13 @@ def test_reading_logs(tmp_path: Path) -> None:
     settings = '{"work": "evaluation", "settings": {"pairs": ["p"]}}\n'
     for text in ("", "{}", "{}\n", "[]\n", settings + '{"key": "p"}\n', "\0\n"):
         path.write_text(text)
+        message = message_of(lambda: read_evaluation(path, "name"), path)
+        assert "is not the log of an earlier evaluation" in message
+    one = evaluation("any", errors_of("p", 1))
+    for wrong in ({"pixels": math.inf}, {"epe_all": 10**400}, {"seconds": "1"}, {"curve": 3}):
+        write_log(path, one)
+        header, line = path.read_text().splitlines()
+        path.write_text(f"{header}\n{json.dumps(json.loads(line) | wrong)}\n")
         message = message_of(lambda: read_evaluation(path, "name"), path)
         assert "is not the log of an earlier evaluation" in message
     path.unlink()

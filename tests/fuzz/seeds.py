@@ -13,6 +13,7 @@ import numpy as np
 from PIL import Image
 
 import hamflow
+from _evaluations import errors_of, evaluation, write_log
 from _networks import COARSE, SMALL, random_weights
 from hamflow import FlowResult, Window
 from hamflow.descriptors.weights import save_weights
@@ -149,6 +150,50 @@ def network_files() -> Iterator[bytes]:
 def table_files() -> Iterator[bytes]:
     yield b'name,image0,image1\na,1.png,2.png\nb,"2,.png",3.png\n'
     yield b"\xef\xbb\xbfimage0,image1\r\n1.png,2.png\r\n"
+
+
+def parquet_files() -> Iterator[bytes]:
+    import pyarrow as pa  # noqa: PLC0415  (an extra)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    columns = {"image0": ["1.png", "2.png"], "image1": ["2.png", None], "name": ["a", "b"]}
+    for compression in ("NONE", "GZIP"):
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns), buffer, compression=compression)
+        yield buffer.getvalue()
+
+
+def points_files() -> Iterator[bytes]:
+    yield b"x,y\n1,2\n3.5,4e0\n"
+    yield b"\xef\xbb\xbfid, x, y\r\n0, 1.5, 2\r\n"
+
+
+def curve_files() -> Iterator[bytes]:
+    from hamflow.learning.log import COLUMNS  # noqa: PLC0415  (needs torch)
+
+    yield ",".join(COLUMNS).encode() + b"\n" + b",".join([b"1"] * len(COLUMNS)) + b"\n"
+
+
+def checkpoint_files() -> Iterator[bytes]:
+    import torch  # noqa: PLC0415  (an extra)
+
+    from hamflow.learning.checkpoint import TrainingState, save_checkpoint  # noqa: PLC0415
+    from hamflow.learning.config import TrainConfig  # noqa: PLC0415
+    from hamflow.learning.network import build_network  # noqa: PLC0415
+
+    network = build_network(SMALL["paper"])
+    optimizer = torch.optim.Adam(network.parameters())
+    state = TrainingState(step=3, seconds=1.5)
+    yield _written(
+        "a.safetensors",
+        lambda path: save_checkpoint(path, TrainConfig(), state, network, optimizer),
+    )
+
+
+def evaluation_files() -> Iterator[bytes]:
+    for errors in (errors_of("a", 1.0, 2.0, None), errors_of("b", 0.5)):
+        found = evaluation("method", errors, dataset="sintel")
+        yield _written("a.jsonl", lambda path, found=found: write_log(path, found))
 
 
 def log_files() -> Iterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,14 +12,16 @@ from typing import Any, NamedTuple
 import hamflow
 from fuzz import seeds
 from hamflow import FlowResult
-from hamflow._resume import read_log
+from hamflow._resume import WorkLog, read_log
 from hamflow.config import preset_config
 from hamflow.crf.config import CrfConfig
 from hamflow.descriptors.model import load_model
 from hamflow.errors import HamflowError
+from hamflow.evaluation.comparison import compare, read_evaluation
 from hamflow.evaluation.records import read_csv
 from hamflow.io.video import open_frames
 from hamflow.learning.config import read_config
+from hamflow.motion.tracks import read_points
 from hamflow.scale.manifest import read_table
 
 MEGABYTE = 2**20
@@ -63,6 +66,33 @@ def _stream(path: Path) -> None:
         _some_frames(reader)
 
 
+def _continued(path: Path) -> None:
+    """Go on with the work of a log, as each long command does."""
+    settings, records = read_log(path, "evaluation")
+    with WorkLog(path, "evaluation") as log:
+        log.begin(settings)
+        for record in records:
+            log.find(record["key"], "source")
+
+
+def _compared(path: Path) -> None:
+    """Compare an evaluation with itself, as ``hamflow compare`` does with two."""
+    evaluations = [read_evaluation(path, label) for label in ("first", "second")]
+    assert json.dumps(compare(evaluations, resamples=100).as_json())
+
+
+def _curve(path: Path) -> None:
+    from hamflow.learning.log import read_curve  # noqa: PLC0415  (torch is slow to import)
+
+    read_curve(path)
+
+
+def _checkpoint(path: Path) -> None:
+    from hamflow.learning.checkpoint import read_state  # noqa: PLC0415
+
+    read_state(path)
+
+
 def _some_frames(reader: Any) -> None:
     for _ in range(_FRAMES):
         try:
@@ -89,7 +119,12 @@ TARGETS = {
     "network": Target(".safetensors", load_model, seeds.network_files, _SMALL),
     "table": Target(".csv", lambda path: read_table(str(path)), seeds.table_files, _SMALL),
     "report": Target(".csv", read_csv, seeds.table_files, _SMALL),
-    "log": Target(".jsonl", lambda path: read_log(path, "evaluation"), seeds.log_files, _SMALL),
+    "parquet": Target(".parquet", lambda path: read_table(str(path)), seeds.parquet_files, _LARGE),
+    "points": Target(".csv", read_points, seeds.points_files, _SMALL),
+    "curve": Target(".csv", _curve, seeds.curve_files, _SMALL),
+    "log": Target(".jsonl", _continued, seeds.log_files, _SMALL),
+    "evaluation": Target(".jsonl", _compared, seeds.evaluation_files, _SMALL),
+    "checkpoint": Target(".safetensors", _checkpoint, seeds.checkpoint_files, _SMALL),
 }
 """All readers by name."""
 

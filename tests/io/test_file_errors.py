@@ -29,6 +29,7 @@ from hamflow.errors import (
 from hamflow.evaluation.records import read_csv
 from hamflow.io import FLOW_SUFFIXES, _reading, check_flow_path
 from hamflow.io.video import open_frames
+from hamflow.motion.tracks import read_points
 
 IMAGE = np.zeros((16, 16, 3), np.uint8)
 READERS: dict[str, Callable[[Path], object]] = {
@@ -45,6 +46,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "config_of_file": lambda p: config_of_file(p, dict),
     "CrfConfig.updated": lambda p: CrfConfig().updated(p),
     "read_csv": read_csv,
+    "read_points": read_points,
 }
 
 
@@ -153,3 +155,12 @@ def test_errors_can_be_pickled_and_copied(error: Exception) -> None:
         assert str(other) == str(error) == error.args[0]
         for name in ("errno", "strerror", "filename"):
             assert getattr(other, name, None) == getattr(error, name, None)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+@pytest.mark.parametrize("read", [read_csv, read_points])
+def test_tables_from_pipes(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    """Opening one would wait forever."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(FileError, match=r"pipe.csv: is not a regular file"):
+        read(tmp_path / "pipe.csv")

@@ -203,6 +203,9 @@ def test_curve_as_a_picture(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(FileError, match="is not a learning curve"):
         plot_curve(tmp_path / "other.csv", both)
+    (tmp_path / "other.csv").write_text("a" * 200_000)
+    with pytest.raises(FileError, match="is not a CSV table"):
+        plot_curve(tmp_path / "other.csv", both)
 
 
 @pytest.mark.usefixtures("extras")

@@ -233,7 +233,8 @@ def test_unknown_suffix(tmp_path: Path) -> None:
         ("", "has no columns x and y"),
         ("x,y\n1,two\n", "must have numbers"),
         ("x,y\n", "must have numbers"),
-        ("x,y\n1\n", "must have numbers"),
+        ("x,y\n1\n", "row 1 of this CSV table has too many or too few"),
+        ("x,y\n\x001,2\n", "must have numbers|is not a CSV table"),
         ("x,y\n1,nan\n", "must have numbers"),
     ],
 )

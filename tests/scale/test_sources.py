@@ -116,7 +116,7 @@ def test_tables(tmp_path: Path, kind: str) -> None:
     [
         ("first,second\na,b\n", "columns called image0 and image1"),
         ("image0,image1\n", "columns called image0 and image1"),
-        ("image0,image1\na\n", "row 1 has too many or too few cells"),
+        ("image0,image1\na\n", "row 1 of this CSV table has too many or too few cells"),
         ("image0,image1\na,b\na,\n", "row 2 has no image1"),
         ('image0,image1\n"a,b\n', "is not a CSV table"),
         ("image0,image1,name\na,b,x\nc,d,x\n", "Two pairs have the name 'x'"),

@@ -13,7 +13,7 @@ from hamflow._resume import read_log
 from hamflow.errors import FileError, InputError
 from hamflow.evaluation.bootstrap import FEW, RESAMPLES, PairedDifference, paired_bootstrap
 from hamflow.evaluation.metrics import FlowMetrics
-from hamflow.evaluation.records import Evaluation, PairRecord
+from hamflow.evaluation.records import DAMAGED, Evaluation, PairRecord
 from hamflow.evaluation.runner import WORK
 
 METRICS = (
@@ -248,7 +248,7 @@ def read_evaluation(path: str | os.PathLike[str], label: str) -> Evaluation:
     try:
         records = {line["key"]: PairRecord.from_json(line) for line in lines}
         ordered = tuple(records[name] for name in settings["pairs"] if name in records)
-    except (KeyError, TypeError, ValueError) as error:
+    except DAMAGED as error:
         raise FileError(
             f"{os.fspath(path)}: is not the log of an earlier evaluation; choose another place."
         ) from error

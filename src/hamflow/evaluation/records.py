@@ -9,14 +9,15 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from hamflow.errors import FileError
 from hamflow.evaluation.metrics import FlowMetrics, PooledMetrics, pool
 from hamflow.io._atomic import atomic_write
-from hamflow.io._reading import open_regular
+from hamflow.io._record import decoded
+from hamflow.io._rows import read_rows
 
 ERROR_EDGES = tuple(float(edge) for edge in (0, *(2.0**k for k in np.arange(-6, 9.5, 0.5))))
 """Edges of the bins of an error histogram in pixels; the last bin has no upper edge."""
@@ -92,16 +93,22 @@ class PairRecord:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> PairRecord:
-        """Return the record that `as_json` describes; raise a KeyError or TypeError for others."""
+        """Return the record that `as_json` describes.
+
+        Others raise one of `DAMAGED`.
+        """
         metrics = None if data["failed"] else FlowMetrics.from_row(data)
         rest: dict[str, Any] = {
-            entry.name: tuple(data[entry.name]) if entry.name in _LISTS else data[entry.name]
-            for entry in fields(cls)
-            if entry.name not in ("pair", "data", "metrics")
+            name: decoded(hint, data[name], name)
+            for name, hint in get_type_hints(cls).items()
+            if name not in ("pair", "data", "metrics")
         }
-        return cls(data["key"], metrics, data=data["source"], **rest)
+        source = decoded(str, data["source"], "source")
+        return cls(data["key"], metrics, data=source, **rest)
 
 
+DAMAGED = (KeyError, TypeError, ValueError, OverflowError)
+"""What reading a record of another form may raise."""
 _LISTS = ("histogram", "curve", "oracle")
 _METRICS = tuple(entry.name for entry in fields(FlowMetrics) if entry.name != "sums")
 
@@ -189,22 +196,10 @@ def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     FileError
         If it cannot be read, or is not a table.
     """
-    try:
-        rows = read_rows(path, "utf-8")
-    except csv.Error as error:
-        raise FileError(f"{os.fspath(path)}: is not a CSV table; name another file.") from error
-    if not rows or any(None in row or None in row.values() for row in rows):
+    rows = read_rows(path)[1]
+    if not rows:
         raise FileError(f"{os.fspath(path)}: is not a complete CSV table; write it again.")
     return rows
-
-
-def read_rows(path: str | os.PathLike[str], encoding: str) -> list[dict[str, str]]:
-    """Read the rows of a CSV file; raise a csv.Error if it is not one."""
-    with (
-        open_regular(path) as file,
-        io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="") as text,
-    ):
-        return list(csv.DictReader(text, strict=True))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -20,7 +20,7 @@ from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.evaluation.fingerprint import fingerprints
 from hamflow.evaluation.methods import Estimate, Method
 from hamflow.evaluation.metrics import epe_metrics
-from hamflow.evaluation.records import ERROR_EDGES, Evaluation, PairRecord
+from hamflow.evaluation.records import DAMAGED, ERROR_EDGES, Evaluation, PairRecord
 from hamflow.evaluation.sparsification import sparsification
 from hamflow.flow import endpoint_error
 
@@ -197,7 +197,7 @@ def _known(log: WorkLog, name: str, source: str) -> PairRecord | None:
     record = log.find(name, source)
     try:
         return None if record is None else PairRecord.from_json(record)
-    except (KeyError, TypeError, ValueError):
+    except DAMAGED:
         raise FileError(f"{log.path}: the line of {name} is damaged; remove that line.") from None
 
 

@@ -99,7 +99,7 @@ def _parsed(name: str, text: bytes, kind: type, hints: Mapping[str, Any]) -> dic
                 f"{name}: holds {', '.join(unknown)}, which this version of Hamflow does not "
                 "know; update Hamflow."
             )
-        return {key: _decoded(hints[key], value, key) for key, value in stored.items()}
+        return {key: decoded(hints[key], value, key) for key, value in stored.items()}
     except FileError:
         raise
     # Whatever a text of another form leads to.
@@ -119,25 +119,25 @@ def _missing(kind: Any, values: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _decoded(hint: Any, value: Any, key: str) -> Any:
+def decoded(hint: Any, value: Any, key: str) -> Any:
     """Return a value of JSON as its annotation says; raise a ValueError if it does not fit."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         # Of a number or None, the one that it is.
         hint = type(None) if value is None else next(a for a in args if a is not type(None))
-        return _decoded(hint, value, key)
+        return decoded(hint, value, key)
     if origin is tuple and isinstance(value, list):
         kinds = [args[0]] * len(value) if args[1:] == (...,) else args
         if len(kinds) == len(value):
             pairs = zip(kinds, value, strict=True)
-            return tuple(_decoded(kind, item, key) for kind, item in pairs)
+            return tuple(decoded(kind, item, key) for kind, item in pairs)
     if origin is dict and isinstance(value, dict):
-        return {item: _decoded(args[1], value[item], key) for item in value}
+        return {item: decoded(args[1], value[item], key) for item in value}
     if is_dataclass(hint) and isinstance(value, dict):
         hints = typing.get_type_hints(hint)
-        decoded = {item: _decoded(hints[item], value[item], item) for item in value}
-        if not _missing(hint, decoded):
-            return typing.cast(Any, hint)(**decoded)
+        values = {item: decoded(hints[item], value[item], item) for item in value}
+        if not _missing(hint, values):
+            return typing.cast(Any, hint)(**values)
     if hint is type(value) or (hint is float and type(value) is int):
         return float(value) if hint is float else value
     raise ValueError(f"{key} is {value!r:.40}")

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hamflow._resume import WorkLog
-from hamflow.errors import FileError, file_access
+from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
+from hamflow.io._rows import read_rows
 from hamflow.learning.config import TrainConfig
 from hamflow.learning.validation import Validation
 
@@ -71,13 +72,8 @@ class StepLog:
 
 def read_curve(path: Path) -> list[dict[str, str]]:
     """Return the rows of a learning curve."""
-    try:
-        with file_access(path), open(path, newline="") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path}: is not a learning curve ({error}); give a curve.csv.") from error
-    if tuple(reader.fieldnames or ()) != COLUMNS:
+    columns, rows = read_rows(path)
+    if tuple(columns) != COLUMNS:
         raise FileError(
             f"{path}: is not a learning curve, whose first line is {','.join(COLUMNS)}; give a "
             f"{CURVE}."

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._types import Pixels
-from hamflow.errors import FileError, InputError, file_access
+from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io._atomic import atomic_write
+from hamflow.io._rows import read_rows
 from hamflow.motion._sampling import Points, gray, inside
 from hamflow.motion.tracker import Followed, Tracker, follow
 from hamflow.sequence import Method, Source, VideoItem, video
@@ -234,37 +235,30 @@ def grid_points(shape: tuple[int, ...], step: int) -> Points:
     return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float64)
 
 
-def as_points(points: ArrayLike, name: str = "points") -> Points:
+def as_points(points: ArrayLike) -> Points:
     """Return points as an (N, 2) array."""
     try:
         array = np.asarray(points, np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, x and y of each point.") from None
+        raise InputError("points must be numbers, x and y of each point.") from None
     if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0:
         raise InputError(
-            f"{name} must have the shape (N, 2), x and y of each point, but has {array.shape}."
+            f"points must have the shape (N, 2), x and y of each point, but has {array.shape}."
         )
     if not np.isfinite(array).all():
-        raise InputError(f"{name} has values that are NaN or infinite; remove them.")
+        raise InputError("points has values that are NaN or infinite; remove them.")
     return array
 
 
 def read_points(path: _Path) -> Points:
     """Read points from a table (CSV) that has the columns x and y, and any others."""
-    with file_access(path), open(path, encoding="utf-8-sig", newline="") as file:
-        try:
-            rows = csv.DictReader(file, skipinitialspace=True)
-            if rows.fieldnames is None or not {"x", "y"} <= set(rows.fieldnames):
-                raise FileError(
-                    f"{os.fspath(path)}: has no columns x and y; name them in the first line."
-                )
-            return as_points([(row["x"], row["y"]) for row in rows], os.fspath(path))
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise FileError(f"{os.fspath(path)}: is not a table ({error}); give a CSV.") from error
-        except InputError as error:
-            raise FileError(
-                f"{os.fspath(path)}: must have numbers in its columns x and y."
-            ) from error
+    columns, rows = read_rows(path, skipinitialspace=True)
+    if not {"x", "y"} <= set(columns):
+        raise FileError(f"{os.fspath(path)}: has no columns x and y; name them in the first line.")
+    try:
+        return as_points([(row["x"], row["y"]) for row in rows])
+    except InputError as error:
+        raise FileError(f"{os.fspath(path)}: must have numbers in its columns x and y.") from error
 
 
 def check_track_path(path: _Path) -> str:

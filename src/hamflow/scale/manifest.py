@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 from collections.abc import Sequence
@@ -11,9 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hamflow.errors import FileError
-from hamflow.evaluation.records import read_rows, write_csv
+from hamflow.evaluation.records import write_csv
 from hamflow.io._atomic import atomic_write
 from hamflow.io._reading import open_regular, reason, require
+from hamflow.io._rows import read_rows
 from hamflow.scale import storage
 
 TABLE_SUFFIXES = (".csv", ".parquet")
@@ -48,24 +48,13 @@ COLUMNS: dict[str, type] = {
 def read_table(path: str) -> list[dict[str, str]]:
     """Read a table with the columns image0 and image1, and perhaps name."""
     with storage.local_copy(path) as file:
-        rows = _read_csv(file) if path.lower().endswith(".csv") else _read_parquet(file)
+        rows = read_rows(file)[1] if path.lower().endswith(".csv") else _read_parquet(file)
         columns = set(rows[0]) if rows else set()
         if not {"image0", "image1"} <= columns:
             raise FileError(
                 f"{file}: has no pairs in columns called image0 and image1; name them so (a "
                 "column called name is optional)."
             )
-    return rows
-
-
-def _read_csv(path: str) -> list[dict[str, str]]:
-    try:
-        rows = read_rows(path, "utf-8-sig")
-    except csv.Error as error:
-        raise FileError(f"{path}: is not a CSV table ({error}); write it again.") from error
-    for number, row in enumerate(rows, 1):
-        if None in row or None in row.values():
-            raise FileError(f"{path}: row {number} has too many or too few cells; complete it.")
     return rows
 
 
