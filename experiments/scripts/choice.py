@@ -1,0 +1,198 @@
+"""Fit the network of hamflow.refinement.choice to rendered scenes.
+
+    python -m experiments.scripts.choice PHOTOGRAPHS FOLDER OUT.npy [--scenes 1150] [--minutes 70]
+
+Renders scenes, matches them at both scales of `balanced`, and keeps in FOLDER what the network knows
+of all candidates, with their true errors; scenes that are there already are not made again. Then it
+teaches the network to prefer candidates with a small error, and writes its numbers. Every eighth
+scene is held out: its mean error with the affine flow, with the network's choice and with the best
+candidate is printed now and then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import hamflow
+from experiments.choice_network import ChoiceNetwork
+from experiments.confidence import KINDS
+from experiments.stages import reduced
+from hamflow.config import preset_config
+from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
+from hamflow.io._atomic import atomic_write
+from hamflow.refinement import ChoiceCompletion, Upsampling
+from hamflow.refinement.choice import STEP, all_candidates, evidence_in_context
+from hamflow.refinement.completion import interpolated
+from hamflow.stages import MatchEvidence
+
+MOST = 60.0  # errors above, in pixels, are all alike
+RATE, BATCH = 2e-3, 4
+HELD_OUT = 8
+_WIDE = {"height": 436, "width": 1024}
+_BENT = {"elastic_share": 1.0, "max_strain": 0.5}
+SCENES = [
+    *(KINDS[name][1] for name in ("flat", "space", "wild", "small", "clean", "wild")),
+    SyntheticConfig(height=384, width=512, max_displacement=100, perspective_share=1.0),
+    SyntheticConfig(**_WIDE, **_BENT, max_displacement=120, camera_share=0.4, max_layers=20),
+    SyntheticConfig(**_WIDE, perspective_share=1.0, curved_share=0.9, max_displacement=150),
+    SyntheticConfig(height=384, width=512, **_BENT, articulated_share=0.4, motion_blur=0.5),
+    SyntheticConfig(
+        height=370, width=1224, perspective_share=1.0, curved_share=0.4, max_displacement=180,
+        camera_share=0.8, small_share=0,
+    ),
+]  # fmt: skip
+
+
+class Recorder(ChoiceCompletion):
+    """The completion, which also remembers what it was asked."""
+
+    seen: ClassVar[list[MatchEvidence]] = []
+
+    def __call__(self, matches: MatchEvidence) -> Any:
+        """Remember, and complete."""
+        self.seen.append(matches)
+        return super().__call__(matches)
+
+
+def examples(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield what the network knows of a scene, for each scale and direction, and the errors."""
+    Recorder.seen.clear()
+    estimator.estimate(scene.image0, scene.image1)
+    for number, matches in enumerate(Recorder.seen):
+        flow = scene.backward_flow if number % 2 else scene.flow
+        scale = round(flow.shape[0] / matches.trusted.shape[0])
+        truth = reduced(flow, scale)[0][::STEP, ::STEP]
+        filled = interpolated(matches.image, matches.flow, matches.trusted, ChoiceCompletion())
+        candidates = all_candidates(matches, filled, ChoiceCompletion())
+        features, fields, _ = evidence_in_context(matches, filled, candidates)
+        error = np.linalg.norm(candidates.motion[:, ::STEP, ::STEP] - truth, axis=3) * scale
+        yield {
+            "features": features.astype(np.float16),
+            "fields": fields.astype(np.float16),
+            "error": error.astype(np.float16),
+        }
+
+
+def gather(photographs: str, folder: Path, count: int) -> None:
+    """Write one file for each example of each scene."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = [SyntheticDataset(config, photographs, seed=7, size=count) for config in SCENES]
+    config = replace(preset_config("balanced"), refinement=Upsampling(), completion=Recorder())
+    estimator = hamflow.Estimator(config)
+    for number in range(count):
+        done = folder / f"{number:05d}.done"
+        if done.exists():
+            continue
+        for k, example in enumerate(examples(estimator, data[number % len(data)][number])):
+            with atomic_write(folder / f"{number:05d}-{k}.npz") as file:
+                np.savez(file, **example)
+        done.touch()
+        print(f"{number + 1} of {count} scenes", flush=True)
+
+
+def load(path: Path) -> dict[str, torch.Tensor]:
+    """Return the arrays of an example."""
+    with np.load(path) as arrays:
+        return {name: torch.from_numpy(arrays[name].astype(np.float32)) for name in arrays.files}
+
+
+def varied(example: dict[str, torch.Tensor], network: ChoiceNetwork) -> dict[str, torch.Tensor]:
+    """Cut a part out, mirror it, and hide some of what is known, so that nothing is relied on."""
+    height, width = example["fields"].shape[1:]
+    h, w = random.choice([(80, 80), (64, 128), (109, 109), (96, 128)])
+    y = random.choice([0, max(0, height - h), random.randint(0, max(0, height - h))])
+    x = random.choice([0, max(0, width - w), random.randint(0, max(0, width - w))])
+    axes = [axis for axis in (-1, -2) if random.random() < 0.5]
+    part = {name: field[..., y : y + h, x : x + w].flip(axes) for name, field in example.items()}
+    for k in range(7, 21):
+        share = {13: 0.18, 17: 0.33}.get(k, 0.04)  # agreement far away, and size, mislead most
+        if random.random() < share:
+            part["features"][:, k] = network.mean[k]
+    labels = len(part["error"])
+    if labels > 2 and random.random() < 0.25:
+        kept = [0, *(k for k in range(1, labels) if random.random() < 0.8)]
+        part["features"], part["error"] = part["features"][kept], part["error"][kept]
+    return part
+
+
+def loss_of(network: ChoiceNetwork, example: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Return the expected error, relative and absolute, and the entropy to the best candidates."""
+    scores = network(example["features"], example["fields"])
+    error = example["error"].clamp(max=MOST)
+    expected, best = (scores.softmax(0) * error).sum(0), error.amin(0)
+    relative = torch.log(0.25 + expected) - torch.log(0.25 + best)
+    absolute = 0.1 * (expected - best) + 0.1 * torch.relu(expected - error[0])
+    wanted = torch.softmax(-error / (0.3 + 0.3 * best), 0)
+    entropy = (wanted * (torch.log(wanted + 1e-9) - scores.log_softmax(0))).sum(0)
+    return (relative + absolute + 0.3 * entropy).mean()
+
+
+@torch.no_grad()
+def judge(network: ChoiceNetwork, paths: list[Path]) -> str:
+    """Return the mean errors of the affine flow, of the choice and of the best candidate."""
+    rows = []
+    for path in paths:
+        example = load(path)
+        error = example["error"]
+        chosen = network(example["features"], example["fields"]).argmax(0, keepdim=True)
+        rows.append([error[0].mean(), error.gather(0, chosen).mean(), error.amin(0).mean()])
+    affine, chosen, best = np.mean(rows, axis=0)
+    return f"affine {affine:.3f}, chosen {chosen:.3f}, best {best:.3f}"
+
+
+def fit(folder: Path, minutes: float) -> ChoiceNetwork:
+    """Teach a network for some time."""
+    paths = sorted(folder.glob("*.npz"))
+    held = [path for path in paths if int(path.name[:5]) % HELD_OUT == 0]
+    learned = [path for path in paths if path not in set(held)]
+    network = ChoiceNetwork()
+    some = [load(path)["features"] for path in random.sample(learned, min(60, len(learned)))]
+    rows = [x.permute(0, 2, 3, 1).reshape(-1, x.shape[1]) for x in some]
+    network.normalize(torch.cat([x[torch.randint(len(x), (3000,))] for x in rows]))
+    optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=1e-3)
+    start, step = time.monotonic(), 0
+    while (part := (time.monotonic() - start) / (60 * minutes)) < 1:
+        rate = RATE * min(1, (step + 1) / 100) * (0.5 + 0.5 * math.cos(math.pi * part)) + 1e-5
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.zero_grad()
+        for path in random.choices(learned, k=BATCH):
+            (loss_of(network, varied(load(path), network)) / BATCH).backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        if step % 500 == 0:
+            print(f"step {step}: {judge(network, held[:40])}", flush=True)
+        step += 1
+    print(f"step {step}: {judge(network, held)}", flush=True)
+    return network
+
+
+def main() -> None:
+    """Gather, fit, write."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("photographs", help="a folder of photographs")
+    parser.add_argument("folder", type=Path, help="where the examples are kept")
+    parser.add_argument("out", type=Path, help="the file of the network")
+    parser.add_argument("--scenes", type=int, default=1150)
+    parser.add_argument("--minutes", type=float, default=70)
+    args = parser.parse_args()
+    random.seed(0)
+    torch.manual_seed(0)
+    gather(args.photographs, args.folder, args.scenes)
+    with atomic_write(args.out) as file:
+        np.save(file, fit(args.folder, args.minutes).numbers())
+
+
+if __name__ == "__main__":
+    main()
