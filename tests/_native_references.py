@@ -230,9 +230,14 @@ def chain_passes(draw: st.DrawFn) -> Call:
     p = draw(_chain_passes.TINY)
     found = _chain_passes.brute(p)
     arguments = {
-        "lam": p.lam.copy(), "hold": p.hold.copy(), "s": np.full_like(p.lam, 77),
-        "edges": p.edges, "shares": p.shares, "vertical": p.vertical,
-        "reverse": p.reverse, "reach": p.reach,
+        "lam": p.lam.copy(),
+        "hold": p.hold.copy(),
+        "s": np.full_like(p.lam, 77),
+        "edges": p.edges,
+        "shares": p.shares,
+        "vertical": p.vertical,
+        "reverse": p.reverse,
+        "reach": p.reach,
     }
     expected = {"lam": found.lam, "hold": found.hold, "s": found.s}
     return Call("chain_pass", arguments, expected, result=found.bound)
@@ -400,9 +405,16 @@ def refinements(draw: st.DrawFn) -> Call:
     )
     alpha, zeta, epsilon = p.terms
     given = {
-        "f0": p.f0, "f1": p.f1, "first_group": p.first_group, "strength": p.strength,
-        "weight": p.weight, "edges": (p.right, p.down), "schedule": p.schedule,
-        "terms": (alpha, 0.0, zeta, epsilon), "limit": float("inf"), "start": p.flow,
+        "f0": p.f0,
+        "f1": p.f1,
+        "first_group": p.first_group,
+        "strength": p.strength,
+        "weight": p.weight,
+        "edges": (p.right, p.down),
+        "schedule": p.schedule,
+        "terms": (alpha, 0.0, zeta, epsilon),
+        "limit": float("inf"),
+        "start": p.flow,
     }
     flow = _variational_reference.reference(p)
     return Call("variational", given | {"flow": blank(F, *flow.shape)}, {"flow": flow}, 2e-3)

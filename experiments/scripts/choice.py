@@ -2,8 +2,8 @@
 
     python -m experiments.scripts.choice PHOTOGRAPHS FOLDER OUT.npy [--scenes 1150] [--minutes 70]
 
-Renders scenes, matches them at both scales of `balanced`, and keeps in FOLDER what the network knows
-of all candidates, with their true errors; scenes that are there already are not made again. Then it
+Renders scenes, matches them at both scales of `balanced`, keeps in FOLDER what the network knows of
+all candidates, with their true errors; scenes that are there already are not made again. Then it
 teaches the network to prefer candidates with a small error, and writes its numbers. Every eighth
 scene is held out: its mean error with the affine flow, with the network's choice and with the best
 candidate is printed now and then.
@@ -34,6 +34,7 @@ from hamflow.io._atomic import atomic_write
 from hamflow.refinement import ChoiceCompletion, Upsampling
 from hamflow.refinement.choice import STEP, all_candidates, evidence_in_context
 from hamflow.refinement.completion import interpolated
+from hamflow.refinement.labeling import gather_candidates
 from hamflow.stages import MatchEvidence
 
 MOST = 60.0  # errors above, in pixels, are all alike
@@ -74,7 +75,8 @@ def examples(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDA
         scale = round(flow.shape[0] / matches.trusted.shape[0])
         truth = reduced(flow, scale)[0][::STEP, ::STEP]
         filled = interpolated(matches.image, matches.flow, matches.trusted, ChoiceCompletion())
-        candidates = all_candidates(matches, filled, ChoiceCompletion())
+        found = gather_candidates(filled, ChoiceCompletion())
+        candidates = all_candidates(matches, filled, found)
         features, fields, _ = evidence_in_context(matches, filled, candidates)
         error = np.linalg.norm(candidates.motion[:, ::STEP, ::STEP] - truth, axis=3) * scale
         yield {

@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from hamflow import _native
 from hamflow._room import empty
-from hamflow._types import Field, Flow
+from hamflow._types import Field, Flow, Mask
 from hamflow.refinement._edges import smooth
 from hamflow.refinement.completion import Interpolated, interpolated, known_flow
 from hamflow.refinement.labeling import (
     FEATURES,
     Candidates,
     LabelingCompletion,
+    check_shapes,
+    choose,
     gather_candidates,
+    labeled,
     score_candidates,
 )
 from hamflow.stages import MatchEvidence
@@ -46,43 +49,39 @@ class ChoiceCompletion(LabelingCompletion):
         if matches.other is None:  # there is nothing to compare colors with
             return super().__call__(matches)
         filled = interpolated(matches.image, matches.flow, matches.trusted, self)
-        candidates = all_candidates(matches, filled, self)
+        check_shapes(matches)
+        found = gather_candidates(filled, self)
+        candidates = all_candidates(matches, filled, found)
         scores = scores_in_context(matches, filled, candidates)
-        return self._chosen(filled, candidates.motion, scores), filled.distance
+        chosen = self._chosen(filled, candidates.motion, scores)
+        if not filled.kept.all():
+            # Of what leaves the image, a plane that is a little wrong is far off.
+            alone = labeled(matches, filled, found, self)
+            leaving = ~filled.kept & (leaves(chosen) | leaves(alone))
+            chosen[leaving] = alone[leaving]
+        return chosen, filled.distance
 
     def _chosen(
         self, filled: Interpolated, motion: NDArray[np.float32], scores: NDArray[np.float32]
     ) -> Flow:
-        """Return for each pixel the best candidate, jointly with its neighbors."""
+        """Return for each pixel the best candidate, beside borders jointly with its neighbors."""
         shape = filled.kept.shape
-        best = enlarged(scores.argmax(axis=0), shape).astype(np.int32)
-        pixel = np.flatnonzero(_undecided(best)).astype(np.int32)
+        best = enlarged(scores.argmax(axis=0), shape)
         chosen: Flow = np.take_along_axis(motion, best[None, ..., None], axis=0)[0]
-        if not len(pixel) or not self.smoothness:
-            return chosen
-        unary = -enlarged(scores, shape).reshape(len(scores), -1)[:, pixel].T
-        right, down = (
-            np.float32(self.smoothness) * np.exp(np.float32(-self.contrast) * c).clip(0.05)
-            for c in filled.edges
-        )
-        # Pixels that are not asked keep the first motion there, so that is what was chosen.
-        offered = np.concatenate([chosen[None], motion])
-        unary = np.ascontiguousarray(np.pad(unary, ((0, 0), (1, 0)), constant_values=1e9))
-        label = np.zeros(shape, np.int32)
-        how = (self.cap, self.sweeps)
-        _native.choose_candidates(
-            pixel, np.ascontiguousarray(unary), offered, right, down, how, label
-        )
-        flat = chosen.reshape(-1, 2)
-        flat[pixel] = offered.reshape(len(offered), -1, 2)[label.reshape(-1)[pixel], pixel]
+        pixel = np.flatnonzero(_undecided(best)).astype(np.int32)
+        if len(pixel):
+            # The pixels around them count by their first motion: the one that was chosen.
+            offered = np.concatenate([chosen[None], motion])
+            unary = -enlarged(scores, shape).reshape(len(scores), -1)[:, pixel].T
+            unary = np.ascontiguousarray(np.pad(unary, ((0, 0), (1, 0)), constant_values=1e9))
+            label = choose(pixel, unary, offered, filled, self)
+            flat = offered.reshape(len(offered), -1, 2)
+            chosen.reshape(-1, 2)[pixel] = flat[label[pixel], pixel]
         return chosen
 
 
-def all_candidates(
-    matches: MatchEvidence, filled: Interpolated, config: LabelingCompletion
-) -> Candidates:
+def all_candidates(matches: MatchEvidence, filled: Interpolated, found: Candidates) -> Candidates:
     """Return the candidates of the labeling, the matched flow, and that of the coarser scale."""
-    found = gather_candidates(filled, config)
     known = known_flow(matches.flow)[..., None]
     more = [np.where(known, matches.flow, filled.flow)]
     if matches.coarse is not None:
@@ -169,7 +168,15 @@ def enlarged(field: NDArray, shape: tuple[int, int]) -> NDArray:  # type: ignore
     return full[..., : shape[0], : shape[1]]
 
 
-def _undecided(label: NDArray[np.int32]) -> NDArray[np.bool_]:
+def leaves(flow: Flow) -> Mask:
+    """Return where a flow leads out of the image."""
+    height, width = flow.shape[:2]
+    x, y = flow[..., 0] + np.arange(width), flow[..., 1] + np.arange(height)[:, None]
+    out: Mask = (x < -0.5) | (y < -0.5) | (x > width - 0.5) | (y > height - 0.5)
+    return out
+
+
+def _undecided(label: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return the pixels within `STEP` pixels of one with another label beside it."""
     border = np.zeros(label.shape, np.bool_)
     right, down = label[:, 1:] != label[:, :-1], label[1:] != label[:-1]

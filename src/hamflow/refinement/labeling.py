@@ -102,26 +102,46 @@ def label_motions(
     """
     config = config or LabelingCompletion()
     filled = interpolated(matches.image, matches.flow, matches.trusted, config)
-    _check_shapes(matches)
+    check_shapes(matches)
+    if filled.kept.all():
+        return filled.flow, filled.distance
+    return labeled(matches, filled, gather_candidates(filled, config), config), filled.distance
+
+
+def labeled(
+    matches: MatchEvidence, filled: Interpolated, candidates: Candidates, config: LabelingCompletion
+) -> Flow:
+    """Return the interpolated flow with the chosen candidates where no match is trusted."""
     pixel = np.flatnonzero(~filled.kept).astype(np.int32)
-    if len(pixel) == 0:
-        return filled.flow, filled.distance
-    candidates = gather_candidates(filled, config)
-    if len(candidates.motion) == 1:
-        return filled.flow, filled.distance
-    unary = empty((len(pixel), len(candidates.motion)), np.float32)
-    score_candidates(matches, filled, candidates, pixel, score=unary)
     motion = candidates.motion
-    del candidates  # the paths are not needed any more, and large
+    if len(motion) == 1:
+        return filled.flow
+    unary = empty((len(pixel), len(motion)), np.float32)
+    score_candidates(matches, filled, candidates, pixel, score=unary)
+    label = choose(pixel, unary, motion, filled, config)
+    chosen = filled.flow.copy()
+    chosen.reshape(-1, 2)[pixel] = motion.reshape(len(motion), -1, 2)[label[pixel], pixel]
+    return chosen
+
+
+def choose(
+    pixel: NDArray[np.int32],
+    unary: NDArray[np.float32],
+    motion: NDArray[np.float32],
+    filled: Interpolated,
+    config: LabelingCompletion,
+) -> NDArray[np.int32]:
+    """Return the labels of all pixels, of which only those in question are set.
+
+    The other pixels count by their first motion.
+    """
     right, down = (
         np.float32(config.smoothness) * np.exp(np.float32(-config.contrast) * c).clip(0.05)
         for c in filled.edges
     )
     label = np.zeros(filled.kept.shape, np.int32)
     _native.choose_candidates(pixel, unary, motion, right, down, (config.cap, config.sweeps), label)
-    chosen = filled.flow.reshape(-1, 2)
-    chosen[pixel] = motion.reshape(len(motion), -1, 2)[label.reshape(-1)[pixel], pixel]
-    return filled.flow, filled.distance
+    return label.reshape(-1)
 
 
 class Candidates(NamedTuple):
@@ -193,7 +213,8 @@ def _plain(flow: Flow, mask: Mask) -> tuple[Flow, NDArray[np.uint8]]:
     return np.ascontiguousarray(plain, np.float32), (mask & known).astype(np.uint8)
 
 
-def _check_shapes(matches: MatchEvidence) -> None:
+def check_shapes(matches: MatchEvidence) -> None:
+    """Raise an InputError unless bits and the other direction have the size of the matches."""
     shape = matches.trusted.shape
     fields = [*matches.bits, *(() if matches.back is None else matches.back)]
     if any(field.shape[:2] != shape for field in fields):
