@@ -169,9 +169,9 @@ class MatchEvidence:
 
     def part(self, where: Slices) -> MatchEvidence:
         """Return the same for a part of the images: rows and columns."""
-        return MatchEvidence(**{
-            field.name: _part(getattr(self, field.name), where) for field in fields(self)
-        })
+        return MatchEvidence(
+            **{field.name: _part(getattr(self, field.name), where) for field in fields(self)}
+        )
 
 
 class Completion(Protocol):
