@@ -8,14 +8,18 @@ as ``method = "name"`` in the table of the stage. Descriptors are chosen by `ham
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 from hamflow._types import Bits, Field, Flow, FrameLike, Image, Labels, Mask
 from hamflow.errors import InputError
 from hamflow.prior import Prior
 from hamflow.window import Window
+
+Slices = tuple[slice, slice]
 
 STAGES: dict[str, dict[str, str]] = {
     "matcher": {
@@ -73,26 +77,58 @@ class Match(Protocol):
         """A `hamflow.crf.CrfStep` for each iteration."""
 
 
+@dataclass(frozen=True, eq=False)
+class MatchTask:
+    """What a matcher gets.
+
+    Attributes
+    ----------
+    bits : (Bits, Bits)
+        Descriptors of the two images.
+    image : (H, W, C) array of float32
+        The first image, from 0 to 1.
+    window : Window
+        The displacements to search.
+    initial_labels : (Labels, Labels), optional
+        u and v of a candidate.
+    prior : Prior, optional
+        What a coarser scale found.
+    callback : callable, optional
+        Told how far the matcher is: by a `hamflow.crf.CrfStep` as in the history, and by a
+        `hamflow.crf.CrfPass` in between.
+    """
+
+    bits: tuple[Bits, Bits]
+    image: Image
+    window: Window
+    initial_labels: tuple[Labels, Labels] | None = None
+    prior: Prior | None = None
+    callback: Callable[[Any], object] | None = None
+
+    def part(self, where: Slices) -> MatchTask:
+        """Return the same task for a part of the images: rows and columns."""
+        prior = self.prior
+        if prior is not None:
+            flow, weight = _part(prior.flow, where), _part(prior.weight, where)
+            prior = replace(prior, flow=flow, weight=weight)
+        changed = {n: _part(getattr(self, n), where) for n in ("bits", "image", "initial_labels")}
+        return replace(self, **changed, prior=prior)
+
+
+def _part(value: Any, where: Slices) -> Any:
+    """Return a part of an array, or of several, as kernels take it; None if there is none."""
+    if value is None or isinstance(value, tuple):
+        return value and tuple(_part(one, where) for one in value)
+    return np.ascontiguousarray(value[where])
+
+
 class Matcher(Protocol):
     """From the descriptors of two images to a displacement for each pixel of the first."""
 
     method: ClassVar[str]
 
-    def __call__(
-        self,
-        bits: tuple[Bits, Bits],
-        image: Image,
-        window: Window,
-        initial_labels: tuple[Labels, Labels] | None = None,
-        prior: Prior | None = None,
-        *,
-        callback: Callable[[Any], object] | None = None,
-    ) -> Match:
-        """Match within a window; `image` is the first one, `initial_labels` are a candidate.
-
-        `prior` is what a coarser scale found. `callback` is told how far the matcher is: by a
-        `hamflow.crf.CrfStep` as in the history, and by a `hamflow.crf.CrfPass` in between.
-        """
+    def __call__(self, task: MatchTask) -> Match:
+        """Match two images within a window."""
 
     def warm_started(self) -> Matcher:
         """Return the matcher for a pair that begins with the labels of the pair before."""
@@ -130,6 +166,12 @@ class MatchEvidence:
     other: Image | None = None
     decided: Field | None = None
     coarse: Flow | None = None
+
+    def part(self, where: Slices) -> MatchEvidence:
+        """Return the same for a part of the images: rows and columns."""
+        return MatchEvidence(
+            **{field.name: _part(getattr(self, field.name), where) for field in fields(self)}
+        )
 
 
 class Completion(Protocol):

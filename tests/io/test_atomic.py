@@ -5,13 +5,14 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from hamflow.errors import FileError
 from hamflow.io import _atomic
-from hamflow.io._atomic import atomic_write
+from hamflow.io._atomic import atomic_write, remove_stale, reserve, temporary_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and links")
 
@@ -288,3 +289,33 @@ def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     _atomic.remove_stale(tmp_path)
     assert names(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_a_temporary_file(tmp_path: Path, error: type[BaseException] | None) -> None:
+    """It has its room, is nobody else's to remove, and vanishes in any case."""
+    with pytest.raises(error) if error else nullcontext(), temporary_file(tmp_path) as path:
+        reserve(path, 1000)
+        assert path.read_bytes() == bytes(1000)
+        remove_stale(tmp_path)
+        assert path.exists()
+        if error:
+            raise error
+    assert names(tmp_path) == []
+
+
+def test_no_room_for_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FileError, match="TMPDIR"), temporary_file(tmp_path / "none"):
+        pass
+    with pytest.raises(OSError, match="other"), temporary_file(tmp_path):
+        raise OSError(errno.EIO, "other")
+    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    with pytest.raises(FileError, match=r"No space left.*TMPDIR"), temporary_file(tmp_path) as path:
+        reserve(path, 1000)
+    with pytest.raises(FileError, match="disk is full"), atomic_write(tmp_path / "a.bin") as file:
+        reserve(Path(file.name), 1000)
+    assert names(tmp_path) == []
+
+
+def refuse(*args: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")

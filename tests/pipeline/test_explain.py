@@ -20,6 +20,7 @@ from hamflow.crf.joint_model import JointModel
 from hamflow.crf.solver import CrfPass, CrfStep
 from hamflow.matching.local_model import LocalModel
 from hamflow.pipeline.recording import SearchIteration
+from hamflow.stages import MatchTask
 
 
 def explanation_of(problem: BitsProblem, scale: int = 1) -> Explanation:
@@ -84,7 +85,9 @@ def test_slacks_and_labels_are_those_of_the_last_search(levels: int) -> None:
     assert found.window.enlarged(2) == result.window
     frame = estimator.frame(images[0])
     matcher = estimator.config.matcher
-    again: Any = matcher((found.bits0, found.bits1), frame.at(2), found.window, None, found.prior)
+    bits = found.bits0, found.bits1
+    task = MatchTask(bits, frame.at(2), found.window, prior=found.prior)
+    again: Any = matcher(task)
     assert (found.prior is not None) == (levels == 2)
     pixel = found.pixel(31, 20)
     assert pixel.cell == (15, 10)

@@ -28,15 +28,24 @@ MEASURE = """
 import json, sys
 import numpy as np, hamflow
 from hamflow._memory import peak_memory
-width, height, preset, window, memory = json.loads(sys.argv[1])
+width, height, preset, window, memory, folder = json.loads(sys.argv[1])
 rows, columns = np.arange(height + 40) // 9, np.arange(width + 40) // 9
 blobs = np.random.default_rng(0).integers(0, 256, (rows[-1] + 1, columns[-1] + 1, 3), np.uint8)
 images = [np.empty((height, width, 3), np.uint8) for _ in range(2)]
 for k, image in enumerate(images):
     for y in range(height):
         image[y] = blobs[rows[y + 7 * k]][columns[12 * k : 12 * k + width]]
-result = hamflow.estimate(*images, preset, window, max_memory=memory)
-plan = hamflow.plan(width, height, preset, window, max_memory=memory)
+if folder:
+    names = [f"{folder}/{k}.npy" for k in range(2)]
+    for name, image in zip(names, images):
+        np.save(name, image)
+    images = names
+    paths = {n: f"{folder}/{n}.npy" for n in ("flow", "backward", "occlusion", "confidence")}
+    estimator = hamflow.Estimator(preset, window=window, max_memory=memory)
+    hamflow.estimate_files(*names, **paths, estimator=estimator)
+else:
+    result = hamflow.estimate(*images, preset, window, max_memory=memory)
+plan = hamflow.plan(width, height, preset, window, max_memory=memory, files=bool(folder))
 print(json.dumps([plan.peak, peak_memory(), plan.tiles]))
 """
 
@@ -60,24 +69,24 @@ print(json.dumps([plan.at_least, plan.peak, plan.at_most, peak_memory()]))
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured on Linux")
 @pytest.mark.parametrize(
-    ("width", "height", "preset", "window", "memory"),
+    "run",
     [
-        (1024, 436, "balanced", 256, None),
-        (1920, 1080, "fast", "auto", None),
-        (2560, 1440, "realtime", 128, None),
-        (1920, 1080, "balanced", 128, "500MB"),
-        (2560, 1440, "fast", "auto", "500MB"),
-        (480, 320, "paper", 64, None),
+        (1024, 436, "balanced", 256, None, False),
+        (1920, 1080, "fast", "auto", None, False),
+        (2560, 1440, "realtime", 128, None, False),
+        (1920, 1080, "balanced", 128, "500MB", False),
+        (2560, 1440, "fast", "auto", "500MB", False),
+        (2560, 1440, "balanced", 128, "500MB", True),
+        (480, 320, "paper", 64, None, False),
     ],
 )
-def test_measured_peaks(
-    width: int, height: int, preset: str, window: int | str, memory: str | None
-) -> None:
-    words = json.dumps([width, height, preset, window, memory])
-    run = subprocess.run(
+def test_measured_peaks(run: tuple[Any, ...], tmp_path: Path) -> None:
+    *settings, memory, files = run
+    words = json.dumps([*settings, memory, str(tmp_path) if files else ""])
+    done = subprocess.run(
         [sys.executable, "-c", MEASURE, words], capture_output=True, text=True, check=True
     )
-    planned, measured, tiles = json.loads(run.stdout)
+    planned, measured, tiles = json.loads(done.stdout)
     assert planned == pytest.approx(measured, rel=0.15)
     assert (tiles > 1) == (memory is not None)
     if memory is not None:

@@ -21,8 +21,8 @@ DATASETS = ", ".join(get_args(DatasetName))
 
 
 @dataclass(frozen=True)
-class DataOptions:
-    """Which pairs of the data set to use.
+class PartOptions:
+    """Which part of a data set to use.
 
     Parameters
     ----------
@@ -33,6 +33,19 @@ class DataOptions:
         known.
     subset
         A share of the pairs such as 0.4, evenly sampled; or names of pairs or groups (scenes).
+    """
+
+    pass_: Annotated[str | None, option("PASS", name="pass")] = None
+    split: Annotated[str | None, option("SPLIT")] = None
+    subset: Annotated[tuple[str, ...], option("SHARE|NAME ...")] = ()
+
+
+@dataclass(frozen=True)
+class DataOptions(PartOptions):
+    """Which pairs of the data set to use.
+
+    Parameters
+    ----------
     disjoint_from
         Leave out the pairs of this evenly sampled share, because they were used for training; the
         share that --subset names is sampled from the others. The paper uses 0.2, and 0.4 there.
@@ -42,9 +55,6 @@ class DataOptions:
         For synthetic: each number gives other scenes.
     """
 
-    pass_: Annotated[str | None, option("PASS", name="pass")] = None
-    split: Annotated[str | None, option("SPLIT")] = None
-    subset: Annotated[tuple[str, ...], option("SHARE|NAME ...")] = ()
     disjoint_from: Annotated[float | None, option("SHARE")] = None
     count: Number = 50
     seed: Number = 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
 
 from hamflow.cli._options import option, parse_auto_window
 from hamflow.config import PRESETS, EstimatorConfig
@@ -67,14 +67,11 @@ class SearchOptions:
 
     def estimator(self, preset: str | EstimatorConfig) -> Estimator:
         """Return the estimator with the settings of a preset, changed by these options."""
-        window = parse_auto_window(self.window)
-        return Estimator(
-            preset,
-            window=window,
-            scale=self.scale,
-            model=self.model,
-            max_memory=self.max_memory,
-        )
+        return Estimator(preset, **self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as `hamflow.Estimator` and `hamflow.batch` take them."""
+        return {**asdict(self), "window": parse_auto_window(self.window)}
 
 
 def chosen_method(preset: str | None, method: str | None) -> str:

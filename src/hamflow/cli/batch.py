@@ -14,10 +14,10 @@ import tyro
 from rich.console import Console
 
 from hamflow.cli._console import continuing, count, progress_bar, say
-from hamflow.cli._data import DataOptions, open_pairs
+from hamflow.cli._data import DataOptions, PartOptions, open_pairs
 from hamflow.cli._help import default_hint
 from hamflow.cli._methods import Preset, SearchOptions
-from hamflow.cli._options import FLOW_FORMATS, Number, flow_suffix, option, parse_auto_window
+from hamflow.cli._options import FLOW_FORMATS, Number, flow_suffix, option
 from hamflow.datasets import PairDataset
 from hamflow.datasets.registry import DATASETS
 from hamflow.errors import InputError
@@ -88,23 +88,10 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True)
-class SetOptions:
-    """If SOURCE is the folder of a data set.
-
-    Parameters
-    ----------
-    pass_
-        Rendering pass, if the data set has several: clean or final.
-    split
-        Part of the data set, if it has several. By default the part for training.
-    subset
-        A share of the pairs such as 0.4, evenly sampled; or names of pairs or groups (scenes).
-    """
+class SetOptions(PartOptions):
+    """If SOURCE is the folder of a data set."""
 
     dataset: Annotated[str | None, option("DATASET", f"One of {_DATASETS}.")] = None
-    pass_: Annotated[str | None, option("PASS", name="pass")] = None
-    split: Annotated[str | None, option("SPLIT")] = None
-    subset: Annotated[tuple[str, ...], option("SHARE|NAME ...")] = ()
 
 
 _FLOW_ONLY, _NO_SET = FileOptions(), SetOptions()
@@ -171,10 +158,7 @@ def batch(
                 _source(source, data),
                 output,
                 preset,
-                window=parse_auto_window(search.window),
-                scale=search.scale,
-                model=search.model,
-                max_memory=search.max_memory,
+                **search.settings(),
                 outputs=[kind for kind, wanted in asdict(files).items() if wanted],
                 suffix=flow_suffix("--format", suffix),
                 every=every,

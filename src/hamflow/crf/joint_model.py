@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from hamflow._types import Bits, Image, Labels
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.solver import CrfPass, CrfResult, CrfStep, solve
+from hamflow.crf.solver import CrfResult, solve
 from hamflow.matching._arrays import words_of
-from hamflow.prior import Prior
-from hamflow.window import Window
+from hamflow.stages import MatchTask
 
 
 @dataclass(frozen=True)
@@ -20,32 +17,23 @@ class JointModel(CrfConfig):
 
     method: ClassVar[str] = "joint"
 
-    def __call__(
-        self,
-        bits: tuple[Bits, Bits],
-        image: Image,
-        window: Window,
-        initial_labels: tuple[Labels, Labels] | None = None,
-        prior: Prior | None = None,
-        *,
-        callback: Callable[[CrfStep | CrfPass], object] | None = None,
-    ) -> CrfResult:
+    def __call__(self, task: MatchTask) -> CrfResult:
         """Match two images by their descriptors; see `hamflow.crf.solve`.
 
         The data costs of descriptors of several words are larger, and so is then the smoothness.
         """
-        words = words_of(bits[0])
+        words = words_of(task.bits[0])
         scaled = {n: words * getattr(self, n) for n in ("c_outside", "tau1", "tau2")}
         return solve(
-            bits0=bits[0],
-            bits1=bits[1],
-            image=image,
-            window=window,
+            bits0=task.bits[0],
+            bits1=task.bits[1],
+            image=task.image,
+            window=task.window,
             config=replace(self, **scaled),
-            initial_labels=initial_labels,
-            unary=None if prior is None else prior.unary(window),
-            callback=callback,
-            pass_callback=callback,
+            initial_labels=task.initial_labels,
+            unary=None if task.prior is None else task.prior.unary(task.window),
+            callback=task.callback,
+            pass_callback=task.callback,
         )
 
     def warm_started(self) -> JointModel:

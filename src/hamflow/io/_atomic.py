@@ -67,21 +67,20 @@ def temporary_file(folder: str | os.PathLike[str]) -> Iterator[Path]:
     it. A file for which there is no room is a FileError.
     """
     _clean_once(os.fspath(folder))
-    temporary = Path(folder)
-    try:
+    refused, remedy = "cannot hold a temporary file", "make room there, or set TMPDIR to another."
+    with file_access(folder, refused, remedy):
         temporary, file = _open_temporary(Path(folder))
+    try:
         with file:
             yield temporary
     except OSError as error:
-        if isinstance(error, FileError) or error.filename not in (str(temporary), temporary):
+        if isinstance(error, FileError) or error.filename != str(temporary):
             raise
-        remedy = "free some space, or name another folder with TMPDIR"
-        message = f"{temporary}: cannot be made ({error.strerror or error}); {remedy}."
-        raise FileAccessError(message, temporary, error.errno) from error
+        message = f"{os.fspath(folder)}: {refused} ({error.strerror}); {remedy}"
+        raise FileAccessError(message, folder, error.errno) from error
     finally:
-        if temporary != Path(folder):
-            with suppress(OSError):
-                os.unlink(temporary)
+        with suppress(OSError):
+            os.unlink(temporary)
 
 
 def reserve(path: Path, size: int) -> None:

@@ -16,6 +16,7 @@ from hamflow.io._reading import MAX_PIXELS
 UNKNOWN = 1e10
 """How formats without NaN mark an unknown component."""
 _UNKNOWN_ABOVE = 1e9
+_STRIP = 2**20  # pixels that are checked at a time
 
 
 class FlowFormat(NamedTuple):
@@ -59,12 +60,16 @@ def vectors_to_write(flow: ArrayLike, suffix: str, unknown: float) -> NDArray[np
     data = as_flow(flow)
     if data.shape[0] * data.shape[1] > MAX_PIXELS:
         raise InputError(f"flow has more than the {MAX_PIXELS} pixels that Hamflow reads.")
-    missing = np.isnan(data).any(axis=2)
-    if (np.abs(data[~missing]) > _UNKNOWN_ABOVE).any():
-        raise InputError(
-            f"flow has infinite values or values beyond 1e9, which a {suffix} file cannot hold; "
-            "mark unknown pixels with NaN."
-        )
-    data = data.astype("<f4", order="C")
-    data[missing] = unknown
-    return data
+    found = np.empty(data.shape, "<f4")
+    step = max(1, _STRIP // max(1, data.shape[1]))
+    for top in range(0, data.shape[0], step):  # a copy of the whole is enough in memory
+        part = data[top : top + step]
+        missing = np.isnan(part).any(axis=2)
+        if (np.abs(part[~missing]) > _UNKNOWN_ABOVE).any():
+            raise InputError(
+                f"flow has infinite values or values beyond 1e9, which a {suffix} file cannot "
+                "hold; mark unknown pixels with NaN."
+            )
+        found[top : top + step] = part
+        found[top : top + step][missing] = unknown
+    return found

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hamflow._types import Bits, Flow, Image, Labels
+from hamflow._types import Flow
 from hamflow.matching._arrays import words_of
 from hamflow.matching.projection import CHANCE_LEVEL, min_projection
-from hamflow.prior import Prior
+from hamflow.stages import MatchTask
 from hamflow.window import Window
 
 
@@ -40,19 +39,11 @@ class LocalModel:
     outside: int = CHANCE_LEVEL
     method: ClassVar[str] = "local"
 
-    def __call__(
-        self,
-        bits: tuple[Bits, Bits],
-        image: Image,
-        window: Window,
-        initial_labels: tuple[Labels, Labels] | None = None,
-        prior: Prior | None = None,
-        *,
-        callback: Callable[[Any], object] | None = None,
-    ) -> LocalMatch:
+    def __call__(self, task: MatchTask) -> LocalMatch:
         """Match two images by their descriptors; nothing else matters but the window."""
-        projection = min_projection(*bits, window, outside=self.outside * words_of(bits[0]))
-        return LocalMatch(projection.wta(), window)
+        outside = self.outside * words_of(task.bits[0])
+        projection = min_projection(*task.bits, task.window, outside=outside)
+        return LocalMatch(projection.wta(), task.window)
 
     def warm_started(self) -> LocalModel:
         """Return the model itself."""

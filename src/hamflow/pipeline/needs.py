@@ -14,10 +14,12 @@ from hamflow.window import Window
 
 KEPT = 128 << 20
 """Bytes that the native code keeps for reuse, at most (native/pages.cpp)."""
+TILES_KEEP = KEPT + 35_000_000
+"""Bytes that are kept between tiles, at most."""
 # All others are bytes, too. The interpreter with its libraries.
 _BASE = 50_000_000
 # Of a label of one component of a pixel: the joint model, its prior besides, the local model.
-_JOINT, _PRIOR, _LOCAL = 7.0, 2.0, 1.3
+_JOINT, _PRIOR, _LOCAL = 6.5, 2.0, 1.3
 # Of a pixel of the matching scale: what stays of the matches, and what a completion takes besides.
 _MATCHED, _COMPLETED = 200, 250
 # Of a pixel that is described at the matching scale, or for cells at the coarsest one.
@@ -27,7 +29,7 @@ _GIVEN, _FLOATS = 6, 24
 # Of a pixel of the images: a flow; occlusion and confidence.
 _FLOW, _ASSESSED = 8, 5
 # Of a pixel of a tile: assessed, and kept for reuse from the tiles of all scales.
-_ASSESSING, _REUSED = 130, 300
+_ASSESSING, _REUSED = 130, 335
 # Of a pixel of a tile whose files are mapped.
 _MAPPED = 12
 # Of a pixel that is only brought to the full size.

@@ -11,7 +11,7 @@ from hamflow._memory import parse_memory, show_memory
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.errors import InputError
 from hamflow.pipeline.box import cover
-from hamflow.pipeline.needs import KEPT, Needs, needs
+from hamflow.pipeline.needs import KEPT, TILES_KEEP, Needs, needs
 from hamflow.pipeline.scales import memory_for, plan_scales, reduced_shape
 from hamflow.pipeline.tiled_matching import SMALLEST_MATCHED
 from hamflow.pipeline.tiles import CONTEXT, Tiling
@@ -246,10 +246,10 @@ def plan_run(
     room = max_memory - start - need.result
     # What is kept for reuse grows with a tile up to its limit.
     each = _SAFETY * need.tile
-    tile = int(max(room / (each + need.tile_reused), (room - KEPT) / each))
+    tile = int(max(room / (each + need.tile_reused), (room - TILES_KEEP) / each))
     if need.assessed_tile:
         each, rest = _SAFETY * need.assessed_tile, room - need.assessed
-        tile = min(tile, int(max(rest / (each + need.tile_reused), (rest - KEPT) / each)))
+        tile = min(tile, int(max(rest / (each + need.tile_reused), (rest - TILES_KEEP) / each)))
     tile = min(tile, _LARGEST_TILE)
     around = margin, margin
     boxes = list(cover(shape, tile, margin, scales[-1]))
@@ -294,7 +294,7 @@ def _tiled(need: Needs, tile: float, labels: float, completed: float) -> dict[st
     start = need.fixed + need.images
     at_once = max(min(need.labels, labels), need.least_labels)
     completing = max(min(need.completing, completed * need.completed), need.least_completing)
-    kept = min(KEPT, tile * need.tile_reused)
+    kept = min(TILES_KEEP, tile * need.tile_reused)
     return {
         "descriptors": int(start + need.describing),
         "matching": int(start + at_once * need.label),

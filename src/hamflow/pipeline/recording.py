@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hamflow._types import Bits, Flow, Image, Labels
+from hamflow._types import Bits, Flow, Labels
 from hamflow.crf.joint_model import JointModel
 from hamflow.crf.solver import CrfPass, CrfResult, CrfStep
 from hamflow.errors import InputError
@@ -16,7 +16,7 @@ from hamflow.matching._arrays import words_of
 from hamflow.matching.projection import CHANCE_LEVEL
 from hamflow.pipeline.explain import BITS_PER_COST, Explanation
 from hamflow.prior import Prior
-from hamflow.stages import Match, Matcher
+from hamflow.stages import Match, Matcher, MatchTask
 from hamflow.window import Window
 
 
@@ -122,24 +122,14 @@ class RecordedMatcher:
     recording: Recording
     method: ClassVar[str] = "recorded"
 
-    def __call__(
-        self,
-        bits: tuple[Bits, Bits],
-        image: Image,
-        window: Window,
-        initial_labels: tuple[Labels, Labels] | None = None,
-        prior: Prior | None = None,
-        *,
-        callback: Callable[[Any], object] | None = None,
-    ) -> Match:
+    def __call__(self, task: MatchTask) -> Match:
         """Match two images as the other matcher does."""
         direction = self.recording.next_direction(self.directions)
-        told = callback or self.recording.listener((image.shape[0], image.shape[1]), direction)
-        # A matcher of the user's own need not know the callback.
-        more = {} if told is None else {"callback": told}
-        match = self.matcher(bits, image, window, initial_labels, prior, **more)
+        height, width = task.image.shape[:2]
+        told = task.callback or self.recording.listener((height, width), direction)
+        match = self.matcher(replace(task, callback=told))
         if direction == 0:
-            self.recording.keep(match, self.matcher, bits, prior)
+            self.recording.keep(match, self.matcher, task.bits, task.prior)
         return match
 
     def warm_started(self) -> RecordedMatcher:

@@ -8,7 +8,7 @@ from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.look import narrowed
 from hamflow.pipeline.matches import Found
 from hamflow.pipeline.scales import SearchStep
-from hamflow.stages import Matcher
+from hamflow.stages import Matcher, MatchTask
 
 
 def search(
@@ -50,7 +50,7 @@ def search(
             pair = (bits[k], bits[1 - k])
             labels = step.initial_labels[k] if step.initial_labels else None
             prior = step.priors[k] if step.priors else None
-            match = matcher(pair, frames[k].at(step.scale), window, labels, prior)
+            match = matcher(MatchTask(pair, frames[k].at(step.scale), window, labels, prior))
             found.append(Found.of(match))
             del match  # before the other direction needs as much memory
     return found

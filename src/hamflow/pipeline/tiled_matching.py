@@ -5,17 +5,15 @@ Usually the matching scale is small enough for the whole images; a scale that is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hamflow._types import Bits, Field, Flow, Image, Labels
+from hamflow._types import Field, Flow
 from hamflow.pipeline.box import Box, cover
-from hamflow.pipeline.tiles import Reach, Tiling, cut, reach_of
-from hamflow.prior import Prior
-from hamflow.stages import Completion, Match, Matcher, MatchEvidence
+from hamflow.pipeline.tiles import Reach, Tiling, reach_of
+from hamflow.stages import Completion, Match, Matcher, MatchEvidence, MatchTask
 from hamflow.window import Window
 
 # Around a tile, in pixels of the matching scale: neighbors farther away hardly matter for its
@@ -57,21 +55,12 @@ class TiledMatcher:
     most: int
     method: ClassVar[str] = "tiled"
 
-    def __call__(
-        self,
-        bits: tuple[Bits, Bits],
-        image: Image,
-        window: Window,
-        initial_labels: tuple[Labels, Labels] | None = None,
-        prior: Prior | None = None,
-        *,
-        callback: Callable[[Any], object] | None = None,
-    ) -> Match:
+    def __call__(self, task: MatchTask) -> Match:
         """Match within a window; the callback is told of the iterations of every tile."""
-        shape = bits[0].shape[:2]
+        shape, window = task.bits[0].shape[:2], task.window
         most = self.most // (window.du + window.dv)
         if shape[0] * shape[1] <= most:
-            return self.matcher(bits, image, window, initial_labels, prior, callback=callback)
+            return self.matcher(task)
         # What a tile moves to is searched as a part of it: kernels take two images of one size.
         low = _CONTEXT - min(window.u0, 0), _CONTEXT - min(window.v0, 0)
         high = (
@@ -84,14 +73,7 @@ class TiledMatcher:
         margin: Field | None = None
         for box in cover(shape, most, around, 1):
             outer = box.grown(low, high, 1, shape)
-            known = None
-            if prior is not None:
-                known = replace(prior, flow=cut(prior.flow, outer), weight=cut(prior.weight, outer))
-            labels = initial_labels
-            if labels is not None:
-                labels = cut(labels[0], outer), cut(labels[1], outer)
-            parts = cut(bits[0], outer), cut(bits[1], outer)
-            found = self.matcher(parts, cut(image, outer), window, labels, known, callback=callback)
+            found = self.matcher(task.part(outer.slices))
             inner = box.inside(outer).slices
             flow[box.slices] = found.flow[inner]
             decided = found.margin
@@ -133,19 +115,7 @@ class TiledCompletion:
             return reach_of(np.nan_to_num(matches.flow[box.slices]))
 
         for box, outer in self.tiling.tiles(shape, 1, moved, _FAR):
-            back = matches.back
-            part = MatchEvidence(
-                cut(matches.image, outer),
-                (cut(matches.bits[0], outer), cut(matches.bits[1], outer)),
-                cut(matches.flow, outer),
-                cut(matches.trusted, outer),
-                None if back is None else (cut(back[0], outer), cut(back[1], outer)),
-                *(
-                    None if field is None else cut(field, outer)
-                    for field in (matches.other, matches.decided, matches.coarse)
-                ),
-            )
             inner = box.inside(outer).slices
-            for whole, found in zip((completed, distance), self.completion(part), strict=True):
-                whole[box.slices] = found[inner]
+            found = self.completion(matches.part(outer.slices))
+            completed[box.slices], distance[box.slices] = found[0][inner], found[1][inner]
         return completed, distance
