@@ -190,7 +190,10 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
         throw nb::value_error("motion: 1 to 256 candidates");
     std::apply([](auto... ends) { expect_finite("range", ends...); }, range);
     const std::vector<std::int32_t> places = pixels_of(pixel, h * w);
-    if (features) expect_shape(*features, "features", {labels, score_features, pixels});
+    const std::size_t stride = features ? features->shape(1) : score_features;
+    if (features) expect_shape(*features, "features", {labels, stride, pixels});
+    if (stride < score_features || stride > max_candidates)
+        throw nb::value_error("features: 20 to 256 of each candidate");
     if (score) expect_shape(*score, "score", {pixels, labels});
     int hidden = 1;
     const auto weights = [](int n) { return 2 * score_features + n * (score_features + n + 3); };
@@ -203,7 +206,8 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
                           texture.data(), size.data(), {std::get<0>(range), std::get<1>(range)},
                           {std::get<2>(range), std::get<3>(range)}, static_cast<int>(pixels),
                           places.data(), hidden, network.data(),
-                          features ? features->data() : nullptr, score ? score->data() : nullptr};
+                          features ? features->data() : nullptr, static_cast<int>(stride),
+                          score ? score->data() : nullptr};
     without_gil([&] { score_candidates(problem); });
 }
 

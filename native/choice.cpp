@@ -66,14 +66,24 @@ struct Network {
     }
 };
 
-// Planes that own their memory; the border is cleared.
+// Planes that own their memory. The border is cleared, and what is between the width and a whole
+// number of vectors.
 class OwnPlanes {
    public:
     OwnPlanes() = default;
     OwnPlanes(int channels, int h, int w)
-        : planes_{h, w, nullptr},
-          data_(planes_.plane() * static_cast<std::size_t>(channels), 0.0f) {
+        : planes_{h, w, nullptr}, data_(planes_.plane() * static_cast<std::size_t>(channels)) {
         planes_.data = data_.data();
+        const std::size_t row = planes_.row(), right = static_cast<std::size_t>(Planes::border + w);
+        for (int c = 0; c < channels; ++c)
+            for (int y = -1; y <= h; ++y) {
+                float* from = planes_.at(c, y) - Planes::border;
+                if (y < 0 || y == h)
+                    std::fill_n(from, row, 0.0f);
+                else
+                    std::fill_n(from, Planes::border, 0.0f),
+                        std::fill_n(from + right, row - right, 0.0f);
+            }
     }
     const Planes& get() const { return planes_; }
 

@@ -28,7 +28,9 @@ struct Scoring {
     int hidden;                          // units of each of the two inner layers
     const float* network;                // bounds of the features (low, high), then the layers:
                                          // biases, then weights input by input; the last has no bias
-    float* features;                     // labels x score_features x pixels, or null
+    float* features;                     // labels x stride x pixels, of which the first
+                                         // score_features are written; or null
+    int stride;                          // at least score_features
     float* score;                        // pixels x labels: the lower the better; or null
 };
 

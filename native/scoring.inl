@@ -314,7 +314,7 @@ void judge_candidates(const Scoring& p, const ScoringPlan& plan, int begin, int 
             if (p.features != nullptr)
                 for (int k = 0; k < score_features; ++k) {
                     f[k].store(out);
-                    float* to = p.features + (own * score_features + static_cast<std::size_t>(k)) *
+                    float* to = p.features + (own * static_cast<std::size_t>(p.stride) + static_cast<std::size_t>(k)) *
                                                  static_cast<std::size_t>(p.pixels);
                     for (int j = 0; j < pixels.count; ++j) to[plan.number[at + j]] = out[j];
                 }

@@ -11,6 +11,13 @@ Array = NDArray[Any]
 FEATURES, FIELDS, UNITS = 23, 3, (16, 24, 32, 32)
 
 
+def random_network(rng: np.random.Generator) -> Array:
+    """Small numbers, and bounds that some features exceed."""
+    network = rng.normal(size=58470) * 0.15
+    network[:FEATURES], network[FEATURES : 2 * FEATURES] = -1, 1
+    return network.astype(np.float32)
+
+
 class Numbers:
     """The numbers of a network, one layer after the other."""
 

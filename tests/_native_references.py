@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import _chain_passes
+import _choice_reference
 import _interpolation_reference
 import _variational_reference
 from _candidates_reference import described, judged, random_scoring
@@ -390,10 +391,42 @@ def scorings(draw: st.DrawFn) -> Call:
     names = ("bits", "motion", "geodesic", "texture", "size", "range", "pixel", "network")
     given = {name: getattr(p, name) for name in names}
     given |= {"matched": (p.matched, p.kept), "back": (p.back, p.back_trusted)}
-    expected = {"features": features, "score": judged(p.network, features.astype(F))}
+    planes = features.transpose(1, 2, 0)
+    expected = {"features": planes, "score": judged(p.network, features.astype(F))}
     out = {name: blank(F, *array.shape) for name, array in expected.items()}
     loose = {"features": 1e-4, "score": 1e-2}
     return Call("score_candidates", given | out, expected, loose=loose)
+
+
+@st.composite
+def choices(draw: st.DrawFn) -> Call:
+    rng = np.random.default_rng(draw(SEEDS))
+    labels, height, width = (int(n) for n in rng.integers(1, 6, 3) * (1, 3, 7))
+    count = _choice_reference.FEATURES
+    given = {
+        "features": rng.normal(size=(labels, count, height, width)).astype(F),
+        "fields": rng.random((_choice_reference.FIELDS, height, width)).astype(F),
+        "network": _choice_reference.random_network(rng),
+    }
+    expected = {"score": _choice_reference.scored(**given)}
+    size = float(np.abs(expected["score"]).max())
+    score = blank(F, labels, height, width)
+    return Call("score_in_context", given | {"score": score}, expected, 1e-4 * (1 + size))
+
+
+@st.composite
+def color_differences(draw: st.DrawFn) -> Call:
+    rng = np.random.default_rng(draw(SEEDS))
+    labels, height, width, channels, step = (
+        int(n) for n in rng.integers(1, 5, 5) * (1, 3, 6, 1, 1)
+    )
+    first, second = rng.random((2, height, width, channels)).astype(F)
+    motion = (rng.normal(size=(labels, height, width, 2)) * 5).astype(F)
+    given = {"motion": motion, "first": first, "second": second, "step": step}
+    expected = {"out": _choice_reference.colors_apart(**given)}
+    return Call(
+        "color_differences", given | {"out": blank(F, *expected["out"].shape)}, expected, 1e-4
+    )
 
 
 @st.composite
@@ -441,6 +474,8 @@ CALLS: dict[str, st.SearchStrategy[Call]] = {
     **{name: bytes_of(name) for name in ("turn", "clear", "all_within")},
     "interpolate": interpolations(),
     "score_candidates": scorings(),
+    "score_in_context": choices(),
+    "color_differences": color_differences(),
     "variational": refinements(),
 }
 """Random calls by the name of their function."""

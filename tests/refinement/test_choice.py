@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from _candidates_reference import plane_motion
-from _choice_reference import FEATURES, FIELDS, Array, colors_apart, scored
+from _choice_reference import FEATURES, FIELDS, Array, colors_apart, random_network, scored
 from _problems import everywhere, same_bytes
 from hamflow import _native
 from hamflow.refinement import ChoiceCompletion, LabelingCompletion
@@ -18,13 +18,6 @@ from hamflow.refinement.labeling import gather_candidates
 from hamflow.stages import MatchEvidence
 
 F = np.float32
-
-
-def random_network(rng: np.random.Generator) -> Array:
-    """Small numbers, and bounds that some features exceed."""
-    network = rng.normal(size=len(_network())) * 0.15
-    network[:FEATURES], network[FEATURES : 2 * FEATURES] = -1, 1
-    return network.astype(F)
 
 
 def native_scores(features: Array, fields: Array, network: Array) -> Array:

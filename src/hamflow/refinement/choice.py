@@ -22,7 +22,6 @@ from hamflow.refinement.labeling import (
     check_shapes,
     choose,
     gather_candidates,
-    labeled,
     score_candidates,
 )
 from hamflow.stages import MatchEvidence
@@ -32,6 +31,7 @@ _COLOR, _MATCHED, _COARSE = FEATURES, FEATURES + 1, FEATURES + 2  # the network'
 _ALL = FEATURES + 3
 # What the labeling does not know of: the matched and the coarse flow.
 _UNLIKELY = np.float32(3)
+_PLANES = 7  # of the candidates of the labeling
 _SQUARE = np.full(3, 1 / 3, np.float32)  # over which colors are compared
 
 
@@ -50,46 +50,52 @@ class ChoiceCompletion(LabelingCompletion):
             return super().__call__(matches)
         filled = interpolated(matches.image, matches.flow, matches.trusted, self)
         check_shapes(matches)
+        shape = filled.kept.shape
         found = gather_candidates(filled, self)
         candidates = all_candidates(matches, filled, found)
         scores = scores_in_context(matches, filled, candidates)
-        chosen = self._chosen(filled, candidates.motion, scores)
-        if not filled.kept.all():
-            # Of what leaves the image, a plane that is a little wrong is far off.
-            alone = labeled(matches, filled, found, self)
-            leaving = ~filled.kept & (leaves(chosen) | leaves(alone))
-            chosen[leaving] = alone[leaving]
+        best = enlarged(scores.argmax(axis=0), shape)
+        chosen = np.take_along_axis(candidates.motion, best[None, ..., None], axis=0)[0]
+        # Pixels beside other candidates choose again, jointly.
+        pixel = np.flatnonzero(_undecided(best)).astype(np.int32)
+        unary = -enlarged(scores, shape).reshape(len(scores), -1)[:, pixel].T
+        self._choose_again(pixel, unary, candidates.motion, filled, chosen)
+        # And those that leave the image: there, a plane that is a little wrong is far off, and the
+        # network of the labeling was taught to be careful.
+        pixel = np.flatnonzero(~filled.kept & leaves(chosen)).astype(np.int32)
+        unary = np.empty((len(pixel), len(found.motion)), np.float32)
+        score_candidates(matches, filled, found, pixel, score=unary)
+        self._choose_again(pixel, unary, found.motion, filled, chosen)
         return chosen, filled.distance
 
-    def _chosen(
-        self, filled: Interpolated, motion: NDArray[np.float32], scores: NDArray[np.float32]
-    ) -> Flow:
-        """Return for each pixel the best candidate, beside borders jointly with its neighbors."""
-        shape = filled.kept.shape
-        best = enlarged(scores.argmax(axis=0), shape)
-        chosen: Flow = np.take_along_axis(motion, best[None, ..., None], axis=0)[0]
-        pixel = np.flatnonzero(_undecided(best)).astype(np.int32)
-        if len(pixel):
-            # The pixels around them count by their first motion: the one that was chosen.
-            offered = np.concatenate([chosen[None], motion])
-            unary = -enlarged(scores, shape).reshape(len(scores), -1)[:, pixel].T
-            unary = np.ascontiguousarray(np.pad(unary, ((0, 0), (1, 0)), constant_values=1e9))
-            label = choose(pixel, unary, offered, filled, self)
-            flat = offered.reshape(len(offered), -1, 2)
-            chosen.reshape(-1, 2)[pixel] = flat[label[pixel], pixel]
-        return chosen
+    def _choose_again(
+        self,
+        pixel: NDArray[np.int32],
+        unary: NDArray[np.float32],
+        motion: NDArray[np.float32],
+        filled: Interpolated,
+        chosen: Flow,
+    ) -> None:
+        """Choose the motions of some pixels jointly; the others count as they were chosen."""
+        if not len(pixel):
+            return
+        offered = np.concatenate([chosen[None], motion])
+        padded = np.ascontiguousarray(np.pad(unary, ((0, 0), (1, 0)), constant_values=1e9))
+        label = choose(pixel, padded, offered, filled, self)
+        chosen.reshape(-1, 2)[pixel] = offered.reshape(len(offered), -1, 2)[label[pixel], pixel]
 
 
 def all_candidates(matches: MatchEvidence, filled: Interpolated, found: Candidates) -> Candidates:
     """Return the candidates of the labeling, the matched flow, and that of the coarser scale."""
+    planes = Candidates(*(part[: 1 + _PLANES] for part in found))  # the first have most matches
     known = known_flow(matches.flow)[..., None]
     more = [np.where(known, matches.flow, filled.flow)]
     if matches.coarse is not None:
         more.append(matches.coarse)
     return Candidates(
-        np.concatenate([found.motion, np.stack(more)]),
-        np.concatenate([found.geodesic, np.stack([filled.distance] * len(more))]),
-        np.concatenate([found.size, np.zeros(len(more), np.float32)]),
+        np.concatenate([planes.motion, np.stack(more)]),
+        np.concatenate([planes.geodesic, np.stack([filled.distance] * len(more))]),
+        np.concatenate([planes.size, np.zeros(len(more), np.float32)]),
     )
 
 
@@ -138,13 +144,12 @@ def evidence_in_context(
     labels, height, width = candidates.motion.shape[:3]
     number = np.arange(height * width, dtype=np.int32).reshape(height, width)
     number = number[::STEP, ::STEP]
-    described = empty((labels, FEATURES, number.size), np.float32)
+    features = empty((labels, _ALL, *number.shape), np.float32)
+    described = features.reshape(labels, _ALL, -1)
     alone = np.empty((number.size, labels), np.float32)
     score_candidates(
         matches, filled, candidates, number.reshape(-1), features=described, score=alone
     )
-    features = empty((labels, _ALL, *number.shape), np.float32)
-    features[:, :FEATURES] = described.reshape(labels, FEATURES, *number.shape)
     colors = [
         smooth(np.ascontiguousarray(image, np.float32), _SQUARE)
         for image in (matches.image, matches.other)
