@@ -277,6 +277,8 @@ NB_MODULE(_native, m) {
           nb::arg("name").none(), "Use this level (None: the best); False if it cannot be.");
     m.def("set_num_threads", set_num_threads, nb::arg("n"));
     m.def("get_num_threads", get_num_threads);
+    m.def("add_caller", add_caller, nb::arg("difference"),
+          "One more thread (1), or one less (-1), calls kernels at the same time as others.");
     m.def("room", room, nb::arg("bytes"), "Memory of undefined content, kept for others after use.");
     m.def("kept_bytes", kept_bytes, "How much memory is kept for others at the moment.");
     m.def("release_kept", release_kept, "Give the memory that is kept back to the system.");

@@ -17,7 +17,7 @@ void expect_reach(int reach) {
 // One pass over a plane; the sum of the chains' minima comes back.
 template <class T, class Share>
 auto chain_pass(Out<T, 3> lam, Out<T, 3> hold, Maybe<Out<T, 3>> s, In<T, 3> edges,
-                Maybe<In<Share, 1>> shares, bool vertical, bool reverse, int reach) {
+                Maybe<In<Share, 1>> shares, bool vertical, bool reverse, int reach, bool fresh) {
     const std::size_t h = lam.shape(0), w = lam.shape(1), d = lam.shape(2);
     const ChainPass<T, Share> pass{
         side(h),
@@ -31,6 +31,7 @@ auto chain_pass(Out<T, 3> lam, Out<T, 3> hold, Maybe<Out<T, 3>> s, In<T, 3> edge
         lam.data(),
         hold.data(),
         s ? s->data() : nullptr,
+        fresh,
     };
     if (d < 1 || d > max_labels) throw nb::value_error("lam: 1 to 4096 labels");
     expect_shape(hold, "hold", {h, w, d});
@@ -210,7 +211,8 @@ void define_crf(nb::module_& m) {
     const auto chains = [&](auto function) {
         m.def("chain_pass", function, out("lam"), out("hold"), out("s").none(),
               nb::arg("edges").noconvert(), nb::arg("shares").noconvert().none(),
-              nb::arg("vertical"), nb::arg("reverse"), nb::arg("reach"));
+              nb::arg("vertical"), nb::arg("reverse"), nb::arg("reach"),
+              nb::arg("fresh") = false);
     };
     chains(chain_pass<std::int16_t, std::uint16_t>);
     chains(chain_pass<float, float>);

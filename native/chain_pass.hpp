@@ -25,6 +25,7 @@ struct ChainPass {
     T* lam;
     T* hold;                   // of the other direction before, of this one after
     T* s;                      // null, or where to write s; then also lam -= s
+    bool fresh = false;        // hold is 0 before, whatever is there
 };
 
 // Shares in units of 2^-16, or as fractions.

@@ -338,8 +338,13 @@ typename A::Sum run_chains(const ChainPass<typename A::T, typename A::Share>& pa
 
 template <class A, class Abreast>
 typename A::Sum chain_pass(const ChainPass<typename A::T, typename A::Share>& pass) {
-    if (pass.reach > 1) return run_chains<A, false>(pass);
-    return pass.shares ? run_abreast<Abreast>(pass) : run_chains<A, true>(pass);
+    using T = typename A::T;
+    if (pass.reach == 1 && pass.shares) return run_abreast<Abreast>(pass);
+    if (pass.fresh) {
+        const std::size_t row = static_cast<std::size_t>(pass.w) * pass.d;
+        parallel_for(pass.h, [&](int y) { std::fill_n(pass.hold + y * row, row, T(0)); });
+    }
+    return pass.reach > 1 ? run_chains<A, false>(pass) : run_chains<A, true>(pass);
 }
 
 std::int64_t chain_pass16(const ChainPass16& pass) {

@@ -103,6 +103,10 @@ class ChainsAbreast {
     void take(int block) {
         for_each_run(block, [&](std::size_t from, T* to, std::size_t count) {
             const T* lam = p_.lam + from;
+            if (p_.fresh) {
+                std::memcpy(to, lam, count * sizeof(T));
+                return;
+            }
             const T* hold = p_.hold + from;
             for (std::size_t k = 0; k < count; ++k) to[k] = static_cast<T>(lam[k] - hold[k]);
         });
@@ -116,7 +120,7 @@ class ChainsAbreast {
                 T* lam = p_.lam + to;
                 T* s = p_.s + to;
                 for (std::size_t k = 0; k < count; ++k) {
-                    const T both = static_cast<T>(hold[k] + from[k]);
+                    const T both = static_cast<T>((p_.fresh ? T(0) : hold[k]) + from[k]);
                     s[k] = static_cast<T>(lam[k] - both);
                     lam[k] = both;
                 }
@@ -130,7 +134,7 @@ class ChainsAbreast {
             if (to != room_.data() + row * pitch_) return;
             for (std::size_t k = 0; k < count; k += 64 / sizeof(T)) {
                 prefetch(p_.lam + from + k);
-                prefetch(p_.hold + from + k);
+                if (!p_.fresh) prefetch(p_.hold + from + k);
             }
         });
     }

@@ -345,6 +345,7 @@ class Chain {
 
 template <class Sum, class T, class Share>
 Sum chain_pass(const ChainPass<T, Share>& pass) {
+    if (pass.fresh) std::fill_n(pass.hold, static_cast<std::size_t>(pass.h) * pass.w * pass.d, T(0));
     Sum sum = 0;
     for (int c = 0; c < (pass.vertical ? pass.w : pass.h); ++c) {
         Chain<T, Share> chain(pass, c);

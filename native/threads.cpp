@@ -51,6 +51,8 @@ struct Job {
     void (*body)(void*, int);
     void* context;
     int count;
+    int most_helpers = 0;
+    std::atomic<int> helpers{0};  // raised under the pool's mutex
     std::atomic<int> next{0};
     std::atomic<bool> stop{false};
     std::exception_ptr error;
@@ -62,11 +64,15 @@ struct Job {
         stop = true;
     }
 
-    void run(bool is_caller) {
+    bool open() const { return !stop && next.load() < count; }
+
+    // Computes until nothing is left, or until `enough`.
+    template <class Enough>
+    void run(bool is_caller, const Enough& enough) {
         // Kept from job to job: many short ones must not put the check off for ever.
         thread_local auto last_check = std::chrono::steady_clock::now();
         try {
-            while (!stop) {
+            while (!stop && !enough()) {
                 const int index = next.fetch_add(1);
                 if (index >= count) break;
                 body(context, index);
@@ -81,67 +87,93 @@ struct Job {
             fail(std::current_exception());
         }
     }
+
+    void run_alone() {
+        run(true, [] { return false; });
+    }
 };
 
+// Several threads can have a job each. Workers help where something is left to do, but never so many
+// that more threads than `get_num_threads()` compute.
 class Pool {
    public:
-    // False when another thread is using the pool: the caller then works alone.
-    bool run(Job& job, int workers) {
-        std::unique_lock<std::mutex> busy(busy_mutex_, std::try_to_lock);
-        if (!busy.owns_lock()) return false;
+    void run(Job& job, int workers) {
+        job.most_helpers = workers - 1;
         {
             std::lock_guard<std::mutex> lock(mutex_);
-            while (static_cast<int>(threads_.size()) < workers - 1) {
-                const int id = static_cast<int>(threads_.size()) + 1;
-                // A machine out of threads is no reason to fail: fewer workers do the same job.
-                try {
-                    threads_.emplace_back([this, id] { loop(id); });
-                } catch (const std::system_error&) {
-                    workers = static_cast<int>(threads_.size()) + 1;
-                    break;
-                }
-                threads_.back().detach();
+            // A machine out of threads is no reason to fail: fewer workers do the same job.
+            try {
+                for (; made_ < workers - 1; ++made_) std::thread([this] { loop(); }).detach();
+            } catch (const std::system_error&) {
             }
-            job_ = &job;
-            active_ = workers;
-            running_ = workers - 1;
+            jobs_.push_back(&job);
+            ++job_count_;
             ++generation_;
         }
-        wake_.notify_all();
-        job.run(true);
-        const auto done = [this] { return running_.load() == 0; };
-        if (!soon(done)) {
-            std::unique_lock<std::mutex> lock(mutex_);
-            done_.wait(lock, done);
+        if (most_helping() > 0) wake_.notify_all();
+        job.run_alone();
+        {
+            std::lock_guard<std::mutex> lock(mutex_);  // from here on nobody begins to help
+            jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+            --job_count_;
         }
-        return true;
+        const auto done = [&] { return job.helpers.load() == 0; };
+        if (soon(done)) return;
+        std::unique_lock<std::mutex> lock(mutex_);
+        done_.wait(lock, done);
+    }
+
+    void add_caller(int difference) {
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            callers_ += difference;
+            ++generation_;
+        }
+        if (difference < 0) wake_.notify_all();
     }
 
    private:
-    void loop(int id) {
-        unsigned long long seen = 0;
-        const auto called = [&] { return generation_.load() != seen; };
+    // How many workers may compute: the callers compute, too.
+    int most_helping() const {
+        return get_num_threads() - std::max(1 + callers_.load(), job_count_.load());
+    }
+
+    void loop() {
+        std::unique_lock<std::mutex> lock(mutex_);
         for (;;) {
-            soon(called);
-            std::unique_lock<std::mutex> lock(mutex_);
-            wake_.wait(lock, called);
-            seen = generation_;
-            if (id >= active_) continue;
-            Job* job = job_;
+            const unsigned long long seen = generation_;
+            if (Job* job = job_to_help()) {
+                ++job->helpers;
+                ++helping_;
+                lock.unlock();
+                job->run(false, [this] { return helping_ > most_helping(); });
+                lock.lock();
+                --helping_;
+                --job->helpers;  // after the last one the job may be gone
+                done_.notify_all();
+                continue;
+            }
             lock.unlock();
-            job->run(false);
-            if (running_.fetch_sub(1) > 1) continue;
-            lock.lock();  // the caller is not between its look and its sleep
-            done_.notify_one();
+            const auto called = [&] { return generation_.load() != seen; };
+            soon(called);
+            lock.lock();
+            wake_.wait(lock, called);
         }
     }
 
-    std::mutex busy_mutex_, mutex_;
+    Job* job_to_help() const {
+        if (helping_ >= most_helping()) return nullptr;
+        for (Job* job : jobs_)
+            if (job->open() && job->helpers < job->most_helpers) return job;
+        return nullptr;
+    }
+
+    std::mutex mutex_;
     std::condition_variable wake_, done_;
-    std::vector<std::thread> threads_;
-    Job* job_ = nullptr;
-    int active_ = 0;
-    std::atomic<int> running_{0};
+    std::vector<Job*> jobs_;
+    int made_ = 0;  // threads
+    // Changed under the mutex, and looked at without it.
+    std::atomic<int> job_count_{0}, callers_{0}, helping_{0};
     std::atomic<unsigned long long> generation_{0};
 };
 
@@ -176,6 +208,8 @@ int get_num_threads() {
     return hardware ? static_cast<int>(hardware) : 1;
 }
 
+void add_caller(int difference) { the_pool().add_caller(difference); }
+
 void set_interrupt_check(bool (*check)()) { interrupt_check = check; }
 
 void run_parallel(int count, void (*body)(void*, int), void* context) {
@@ -184,7 +218,10 @@ void run_parallel(int count, void (*body)(void*, int), void* context) {
     job.context = context;
     job.count = count;
     const int workers = std::min(get_num_threads(), count);
-    if (workers <= 1 || !the_pool().run(job, workers)) job.run(true);
+    if (workers <= 1)
+        job.run_alone();
+    else
+        the_pool().run(job, workers);
     if (job.error) std::rethrow_exception(job.error);
 }
 

@@ -17,6 +17,10 @@ struct Interrupted {};
 void set_num_threads(int n);
 int get_num_threads();
 
+// One more thread, or one less, is going to call run_parallel at the same time as the others. Each of
+// them computes, so that many workers fewer do; those that have nothing to do help any of them.
+void add_caller(int difference);
+
 // Called now and then on the calling thread during run_parallel; returning true stops the work.
 // Set once by the bindings (which look for Ctrl-C there); by default nothing is checked.
 void set_interrupt_check(bool (*check)());

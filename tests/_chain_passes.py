@@ -48,11 +48,12 @@ class Result:
     bound: float
 
 
-def run(p: Pass, *, with_s: bool = True) -> Result:
+def run(p: Pass, *, with_s: bool = True, fresh: bool = False) -> Result:
     """Make the pass on copies."""
     lam, hold = p.lam.copy(), p.hold.copy()
     s = np.full_like(lam, 12345) if with_s else None
-    bound = _native.chain_pass(lam, hold, s, p.edges, p.shares, p.vertical, p.reverse, p.reach)
+    how = (p.vertical, p.reverse, p.reach, fresh)
+    bound = _native.chain_pass(lam, hold, s, p.edges, p.shares, *how)
     return Result(lam, hold, s, bound)
 
 

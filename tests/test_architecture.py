@@ -12,7 +12,7 @@ from _paths import ROOT
 
 SOURCES = ROOT / "src" / "hamflow"
 BASE = (
-    "errors _types _check _log _native _processes _progress _runtime _memory _room prior "
+    "errors _types _check _log _native _processes _progress _runtime _memory _room _beside prior "
     "stages window"
 )
 """Modules that everything may import, and which import only each other."""

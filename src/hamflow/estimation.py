@@ -9,6 +9,7 @@ from weakref import ref
 
 import numpy as np
 
+from hamflow._beside import for_each, is_concurrent, side_by_side
 from hamflow._types import Field, Flow, Mask
 from hamflow.config import EstimatorConfig
 from hamflow.pipeline.clock import Clock
@@ -77,11 +78,18 @@ def estimated(
             certain = route.filled("confidence", shape, np.float32(0))
     else:
         # Refinement, from the matching scale to the full size.
-        for k in range(len(matches.directions) if {*wanted} > {"flow"} else 1):
-            with clock.stage("refinement", 0.6 + 0.15 * k):
-                pair = frames if k == 0 else (frames[1], frames[0])
-                opposite = flows[0] if k else None
-                flows.append(route.refined(config.refinement, pair, matches, opposite))
+        refine, both = config.refinement, len(matches.directions) == 2 and {*wanted} > {"flow"}
+        assess = both and bool({"occlusion", "confidence"} & {*wanted})
+        with clock.stage("refinement", 0.6):
+            first, around = side_by_side(
+                lambda: route.refined(refine, frames, matches, None),
+                lambda: route.surroundings(frames, matches) if assess else None,
+                at_once=route.at_once,
+            )
+        flows.append(first)
+        if both:
+            with clock.stage("refinement", 0.75):
+                flows.append(route.refined(refine, (frames[1], frames[0]), matches, first))
 
         if len(flows) == 2:
             # Time: the tracks of the pair before go on, or new ones begin.
@@ -91,9 +99,9 @@ def estimated(
             matches = replace(matches, tracks=tracks, second=ref(frames[1]))
 
             # Assessment: what is occluded, and how far each pixel can be trusted.
-            if {"occlusion", "confidence"} & {*wanted}:
+            if around is not None:
                 with clock.stage("assessment", 0.95):
-                    hidden, certain = route.assessed(config.refinement, frames, matches, flows)
+                    hidden, certain = route.assessed(refine, frames, matches, flows, around)
 
     certificate = matches.directions[0].certificate
     result = FlowResult(
@@ -139,7 +147,8 @@ def matched(
                 ]
             known = match_evidence(frames, found, sure, step.scale, matches)
             complete = route.completion(config.completion)
-            completed = [complete(direction) for direction in known]
+            at_once = route.at_once and is_concurrent(complete)
+            completed = for_each(complete, known, at_once=at_once)
         matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
     assert matches is not None
     return replace(matches, cut=is_cut(frames, matches))

@@ -59,6 +59,16 @@ def test_equals_plain_numpy(p: Pass) -> None:
         assert same(result, expected)
 
 
+@settings(max_examples=60)
+@given(p=passes(), with_s=st.booleans())
+def test_a_fresh_pass_does_not_read_what_is_held(p: Pass, with_s: bool) -> None:
+    nothing = replace(p, hold=np.zeros_like(p.hold))
+    expected = run(nothing, with_s=with_s)
+    assert same(at_level("reference", lambda: run(p, with_s=with_s, fresh=True)), expected)
+    for result in everywhere(lambda: run(p, with_s=with_s, fresh=True)):
+        assert same(result, expected)
+
+
 @pytest.mark.parametrize("shape", [(16, 16, 8), (17, 33, 9), (35, 18, 23), (1, 40, 5), (40, 1, 12)])
 @pytest.mark.parametrize("dtype", [np.int16, np.float32])
 def test_several_blocks_of_chains(shape: tuple[int, int, int], dtype: Any) -> None:

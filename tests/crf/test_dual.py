@@ -135,16 +135,20 @@ class Watch:
         self.model, self.scale = problem.rounded, problem.arithmetic().scale
         # Of which direction `_hold` is: that of a pass that has not been, at first.
         self.held = {"u": "vertical", "v": "horizontal"}
+        # What has not been written yet counts as 0, whatever is in its memory.
+        self.sent, self.passed = {"v"}, set[str]()
         self.last: int | None = None
 
     def plane(self, name: str) -> Any:
         return self.dual.planes[name]  # type: ignore[index]
 
     def lam(self, name: str) -> Array:
-        return self.plane(name).lam.astype(np.int64)
+        lam = self.plane(name).lam
+        return (lam if name in self.sent else np.zeros_like(lam)).astype(np.int64)
 
     def hold(self, name: str) -> Array:
-        return self.plane(name)._hold.astype(np.int64)
+        hold = self.plane(name)._hold
+        return (hold if name in self.passed else np.zeros_like(hold)).astype(np.int64)
 
     def psi(self) -> int:
         lam1, lam2 = (
@@ -161,6 +165,7 @@ class Watch:
 
     def message(self, to: str) -> None:
         self.data.message(to, self.plane(other(to)).lam, self.plane(to).lam)  # type: ignore[arg-type]
+        self.sent.add(to)
         self.never_falls()
 
     def run_pass(self, name: str, direction: str, *, final: bool) -> None:
@@ -168,6 +173,7 @@ class Watch:
         plane, before = self.plane(name), self.lam(name)
         x = before - self.hold(name)
         bound = plane.run_pass(direction, final=final) * self.scale
+        self.passed.add(name)
         s = x - self.hold(name)
         # All that the chains have is in s now, and is what Ψ was before the pass.
         assert bound == s.min(axis=2).sum() == self.last

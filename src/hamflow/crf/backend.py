@@ -28,10 +28,13 @@ Fields = tuple[NDArray[Any], NDArray[Any]]
 class Backend(Protocol):
     """The operations of the solver.
 
-    Volumes are of the backend's own kind: `zeros` makes them, `to_numpy` brings them back. All
-    other arrays are numpy's. Every operation is exact, as `hamflow.crf.arithmetic` explains, so
-    backends agree to the bit.
+    Volumes are of the backend's own kind: `empty` and `zeros` make them, `to_numpy` brings them
+    back. All other arrays are numpy's. Every operation is exact, as `hamflow.crf.arithmetic`
+    explains, so backends agree to the bit.
     """
+
+    def empty(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
+        """Return a volume of undefined content."""
 
     def zeros(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
         """Return a volume of zeros."""
@@ -67,8 +70,12 @@ class Backend(Protocol):
         vertical: bool,
         reverse: bool,
         reach: int,
+        fresh: bool,
     ) -> float:
-        """Run one pass of the dual solver over all rows or columns; return the bound in units."""
+        """Run one pass of the dual solver over all rows or columns; return the bound in units.
+
+        With `fresh`, nothing is held yet, and `hold` may have any content.
+        """
 
     def best_labels(self, slack: Volume, first: int) -> Labels:
         """Return the labels of least slack; ties go to the smallest displacement."""
@@ -117,6 +124,10 @@ class Backend(Protocol):
 class NativeBackend:
     """The compiled kernels of this machine's CPU, on numpy arrays."""
 
+    def empty(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
+        """Return a volume of undefined content."""
+        return empty(shape, dtype)
+
     def zeros(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
         """Return a volume of zeros."""
         return zeros(shape, dtype)
@@ -160,10 +171,11 @@ class NativeBackend:
         vertical: bool,
         reverse: bool,
         reach: int,
+        fresh: bool,
     ) -> float:
         """Run one pass of the dual solver over all rows or columns; return the bound in units."""
         run: Any = _native.chain_pass
-        return float(run(lam, hold, slack, edges, shares, vertical, reverse, reach))
+        return float(run(lam, hold, slack, edges, shares, vertical, reverse, reach, fresh))
 
     def best_labels(self, slack: Volume, first: int) -> Labels:
         """Return the labels of least slack; ties go to the smallest displacement."""

@@ -7,6 +7,7 @@ to be assignments, ``λ := min [...]``; with ``+=`` the bound falls from the sec
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from hamflow._types import Labels, Volume
@@ -24,7 +25,8 @@ class PlaneDual:
     """The dual variables of one plane and its in-plane solver (DMM, eqs. 6b, 6c and 7).
 
     After every pass the chains of both directions have the minimum 0, but for what `slack` holds:
-    the bound is the sum of its minima.
+    the bound is the sum of its minima. The plane that `sends` the first message begins
+    with a λ of 0.
     """
 
     def __init__(
@@ -35,14 +37,17 @@ class PlaneDual:
         arithmetic: Arithmetic,
         edges: dict[Axis, Volume],
         *,
+        sends: bool = False,
         backend: Backend = NATIVE,
     ) -> None:
         volume = (*shape, count)
         self._backend = backend
-        self.lam = backend.zeros(volume, arithmetic.dtype)
-        self.slack = backend.zeros(volume, arithmetic.dtype)
+        # A plane of a single label may never be solved; all others are filled by what comes first.
+        new = backend.zeros if count == 1 else backend.empty
+        self.lam = (backend.zeros if sends else new)(volume, arithmetic.dtype)
+        self.slack = new(volume, arithmetic.dtype)
         # Of the axis of the last pass: see native/chains.inl for why one is enough.
-        self._hold = backend.zeros(volume, arithmetic.dtype)
+        self._hold = backend.empty(volume, arithmetic.dtype)
         self._arithmetic = arithmetic
         self.reach = reach(config, count)
         self.edges = edges
@@ -75,6 +80,7 @@ class PlaneDual:
             vertical=axis == "vertical",
             reverse=self._passes // 2 % 2 == 1,
             reach=self.reach,
+            fresh=self._passes == 0,
         )
         self._passes += 1
         return float(units / self._arithmetic.scale)
@@ -107,9 +113,10 @@ class Dual:
         self._config = config
         right, down = (arithmetic.edges(w, config) for w in weights)
         edges: dict[Axis, Volume] = {"horizontal": right, "vertical": down}
+        new = partial(PlaneDual, data.shape, backend=backend)
         self.planes: dict[Plane, PlaneDual] = {
-            "u": PlaneDual(data.shape, window.du, config, arithmetic, edges, backend=backend),
-            "v": PlaneDual(data.shape, window.dv, config, arithmetic, edges, backend=backend),
+            "u": new(window.du, config, arithmetic, edges),
+            "v": new(window.dv, config, arithmetic, edges, sends=True),
         }
         self._start: Axis = "horizontal"
         # A plane that is never solved has to keep its zeros: nothing would account for others.

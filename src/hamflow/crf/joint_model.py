@@ -16,6 +16,7 @@ class JointModel(CrfConfig):
     """The matcher of the paper: a CRF over u and v; parameters as for `hamflow.crf.CrfConfig`."""
 
     method: ClassVar[str] = "joint"
+    concurrent: ClassVar[bool] = True
 
     def __call__(self, task: MatchTask) -> CrfResult:
         """Match two images by their descriptors; see `hamflow.crf.solve`.

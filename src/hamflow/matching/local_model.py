@@ -38,6 +38,7 @@ class LocalModel:
 
     outside: int = CHANCE_LEVEL
     method: ClassVar[str] = "local"
+    concurrent: ClassVar[bool] = True
 
     def __call__(self, task: MatchTask) -> LocalMatch:
         """Match two images by their descriptors; nothing else matters but the window."""

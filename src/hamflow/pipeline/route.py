@@ -17,16 +17,21 @@ from hamflow.pipeline.matches import Matches
 from hamflow.pipeline.plan import Plan
 from hamflow.pipeline.tiled_matching import TiledCompletion, TiledMatcher
 from hamflow.pipeline.tiles import Tiling
-from hamflow.refinement import assess, assessed_at
+from hamflow.refinement import assess_with, assessed_at, surroundings
 from hamflow.stages import Completion, Matcher, Refinement
 
 Frames = tuple[Frame, Frame]
+Surroundings = NDArray[np.float32]
 
 _STRIP = 2**22  # pixels that are filled at a time
 
 
 class Route(Protocol):
     """How each stage is run."""
+
+    @property
+    def at_once(self) -> bool:
+        """Whether there is room for two stages, or both directions of one, at a time."""
 
     def matcher(self, matcher: Matcher) -> Matcher:
         """Return what matches."""
@@ -39,8 +44,16 @@ class Route(Protocol):
     ) -> Flow:
         """Return the flow at full size: forward, or backward if the opposite flow is known."""
 
+    def surroundings(self, frames: Frames, matches: Matches) -> Surroundings:
+        """Return what the matches say about the flow, before it is refined."""
+
     def assessed(
-        self, refinement: Refinement, frames: Frames, matches: Matches, flows: Sequence[Flow]
+        self,
+        refinement: Refinement,
+        frames: Frames,
+        matches: Matches,
+        flows: Sequence[Flow],
+        around: Surroundings,
     ) -> tuple[Mask, Field]:
         """Return what is hidden, and the confidence."""
 
@@ -59,6 +72,7 @@ class WholeImages:
 
     def __init__(self, plan: Plan | None = None) -> None:
         self._plan = plan
+        self.at_once = plan is None  # with a plan, memory is scarce
 
     def matcher(self, matcher: Matcher) -> Matcher:
         """Return the matcher itself, or one that works tile by tile if the whole does not fit."""
@@ -75,14 +89,22 @@ class WholeImages:
         found = matches.directions[0 if opposite is None else 1]
         return refinement(frames, found.completed, found.trusted, matches.scale, opposite)
 
+    def surroundings(self, frames: Frames, matches: Matches) -> Surroundings:
+        """Return what the matches say about the flow, before it is refined."""
+        bits = frames[0].bits(matches.scale), frames[1].bits(matches.scale)
+        return surroundings(frames, bits, matches.directions, matches.scale)
+
     def assessed(
-        self, refinement: Refinement, frames: Frames, matches: Matches, flows: Sequence[Flow]
+        self,
+        refinement: Refinement,
+        frames: Frames,
+        matches: Matches,
+        flows: Sequence[Flow],
+        around: Surroundings,
     ) -> tuple[Mask, Field]:
         """Return what is hidden, and the confidence."""
-        scale = matches.scale
-        bits = frames[0].bits(scale), frames[1].bits(scale)
-        finest = assessed_at(getattr(refinement, "finest", 1), scale)
-        return assess(frames, flows, bits, matches.directions, scale, finest=finest)
+        finest = assessed_at(getattr(refinement, "finest", 1), matches.scale)
+        return assess_with(frames, flows, around, matches.scale, finest=finest)
 
     def filled(self, name: str, shape: tuple[int, ...], value: np.generic) -> NDArray[Any]:
         """Return a field that is the same everywhere."""
@@ -99,6 +121,8 @@ class Tiles:
     canvas : callable, optional
         Makes the fields of the result, by default in memory.
     """
+
+    at_once = False
 
     def __init__(self, plan: Plan, canvas: NewCanvas = MemoryCanvas) -> None:
         self._plan = plan
@@ -129,12 +153,21 @@ class Tiles:
             canvas=self._canvas,
         )
 
+    def surroundings(self, frames: Frames, matches: Matches) -> Surroundings:
+        """Return what the matches say about the flow, before it is refined."""
+        large = _large(frames)
+        return tiles.surroundings_of(large, matches.directions, matches.scale, self._tiling)
+
     def assessed(
-        self, refinement: Refinement, frames: Frames, matches: Matches, flows: Sequence[Flow]
+        self,
+        refinement: Refinement,
+        frames: Frames,
+        matches: Matches,
+        flows: Sequence[Flow],
+        around: Surroundings,
     ) -> tuple[Mask, Field]:
         """Return what is hidden, and the confidence."""
         large, scale = _large(frames), matches.scale
-        around = tiles.surroundings_of(large, matches.directions, scale, self._tiling)
         finest = assessed_at(getattr(refinement, "finest", 1), scale)
         return tiles.assessed(
             large, flows, around, scale, finest=finest, tiling=self._tiling, canvas=self._canvas

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hamflow._beside import for_each, is_concurrent
 from hamflow._log import logger
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
@@ -9,6 +10,10 @@ from hamflow.pipeline.look import narrowed
 from hamflow.pipeline.matches import Found
 from hamflow.pipeline.scales import SearchStep
 from hamflow.stages import Matcher, MatchTask
+
+# Labels of all pixels of a direction up to which both are matched at once, which takes twice the
+# room: 14 bytes for each.
+_MOST_AT_ONCE = 2**22
 
 
 def search(
@@ -43,14 +48,18 @@ def search(
     if step.coarse:
         with clock.stage("matching", step.share + 0.04):
             windows = narrowed((bits[0], bits[1]), windows)
-    found = []
-    for k, window in enumerate(windows):
-        logger.debug("search at scale 1/%d in %s", step.scale, window)
-        with clock.stage("matching", step.share + 0.05 + 0.1 * k):
-            pair = (bits[k], bits[1 - k])
-            labels = step.initial_labels[k] if step.initial_labels else None
-            prior = step.priors[k] if step.priors else None
-            match = matcher(MatchTask(pair, frames[k].at(step.scale), window, labels, prior))
-            found.append(Found.of(match))
-            del match  # before the other direction needs as much memory
-    return found
+
+    def match(k: int) -> Found:
+        logger.debug("search at scale 1/%d in %s", step.scale, windows[k])
+        pair = (bits[k], bits[1 - k])
+        labels = step.initial_labels[k] if step.initial_labels else None
+        prior = step.priors[k] if step.priors else None
+        # What else the matcher found is large, and gone before another direction needs room.
+        task = MatchTask(pair, frames[k].at(step.scale), windows[k], labels, prior)
+        return Found.of(matcher(task))
+
+    with clock.stage("matching", step.share + 0.05):
+        pixels = bits[0].shape[0] * bits[0].shape[1]
+        widest = max(window.du + window.dv for window in windows)
+        small = pixels * widest <= _MOST_AT_ONCE
+        return for_each(match, range(len(windows)), at_once=small and is_concurrent(matcher))

@@ -51,6 +51,7 @@ class AffineCompletion:
     rounds: int = 10
     blur: float = 1.0
     method: ClassVar[str] = "affine"
+    concurrent: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name, least, most in (
