@@ -80,6 +80,7 @@ fuzz: $(VENV)/installed-test
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
 CROSS := aarch64-linux-gnu-g++
 NEON_SOURCES := $(addprefix native/,threads.cpp pages.cpp fusion.cpp labeling.cpp reference.cpp \
+	network.cpp coarse_network.cpp \
 	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp) $(wildcard native/tests/*.cpp)
 NEON_OBJECTS := $(NEON_SOURCES:native/%.cpp=build/neon/%.o)
 
