@@ -74,7 +74,7 @@ SECONDS ?= 60
 .PHONY: fuzz
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[fuzz]"
-	cd tests && $(abspath $(BIN))/python -m fuzz --seconds $(SECONDS)
+	cd tests && $(abspath $(BIN))/python -m fuzz --seconds $(SECONDS) --jobs $(JOBS)
 
 # The NEON kernels, cross-compiled and run under emulation; skipped where the tools are absent
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
@@ -94,22 +94,24 @@ build/neon/kernels_test: $(NEON_OBJECTS)
 
 test-neon:
 	@if command -v $(CROSS) >/dev/null && command -v qemu-aarch64 >/dev/null; then \
-	  $(MAKE) --no-print-directory build/neon/kernels_test && \
+	  $(MAKE) --no-print-directory -j $(JOBS) build/neon/kernels_test && \
 	  qemu-aarch64 build/neon/kernels_test --quick; \
 	else \
 	  echo "test-neon skipped: it needs $(CROSS) and qemu-aarch64"; \
 	fi
 
 # Kernels, refinement, completion and bindings under AddressSanitizer and UndefinedBehaviorSanitizer:
-# a part of the tests, and random calls with each instruction set; and the pool of threads under
-# ThreadSanitizer. What these find ends the run. Needs GCC and cmake.
+# a part of the tests, which go through the instruction sets one at a time, and random calls with
+# each of them; and the pool of threads under ThreadSanitizer. What these find ends the run. Needs
+# GCC and cmake.
 SANITIZED := build/sanitized
 SANITIZED_PYTHON = ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/package:tests $(BIN)/python
 SANITIZED_TESTS := tests/test_native_checks.py tests/test_native_memory.py tests/io/test_png_filters.py \
 	tests/datasets/test_compositing.py $(addprefix tests/refinement/test_,interpolation.py \
-	completion.py opposite.py components.py)
+	completion.py opposite.py components.py labeling.py) tests/test_native_reference.py \
+	$(addprefix tests/crf/test_,chain_arguments.py chains.py dual.py)
 
 .PHONY: test-sanitized
 test-sanitized: $(VENV)/installed-test
@@ -152,14 +154,12 @@ sbom:
 	build/sbom-tool/bin/cyclonedx-py environment build/sbom-hamflow/bin/python --mc-type library \
 	  --pyproject pyproject.toml --output-reproducible -o build/sbom.json
 
-# The same program for this machine's levels. Where the system has no cmake, PyPI has it.
-test-native:
-	@command -v cmake >/dev/null || test -x $(BIN)/cmake || { \
-	  { test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check cmake; }
-	PATH="$$PATH:$(abspath $(BIN))"; \
-	  cmake -S . -B build/native -DHAMFLOW_NATIVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release && \
-	  cmake --build build/native --parallel
+# The same program for this machine's levels, with the library that the installation has compiled.
+CXX ?= g++
+test-native: $(VENV)/installed
+	@mkdir -p build/native
+	$(CXX) -std=c++17 -O2 -Wall -Wextra -Wpedantic -Inative native/tests/*.cpp \
+	  "$$(ls -t build/*/libhamflow_core.a | head -n 1)" -pthread -o build/native/kernels_test
 	build/native/kernels_test
 
 # The doors of the laboratory; experiments/README.md tells what they make. Real pairs instead of
