@@ -110,7 +110,8 @@ SANITIZED_PYTHON = ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 
 	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/package:tests $(BIN)/python
 SANITIZED_TESTS := tests/test_native_checks.py tests/test_native_memory.py tests/io/test_png_filters.py \
 	tests/datasets/test_compositing.py $(addprefix tests/refinement/test_,interpolation.py \
-	completion.py opposite.py components.py labeling.py) tests/test_native_reference.py \
+	completion.py opposite.py components.py labeling.py variational.py consistency.py) \
+	tests/test_native_reference.py \
 	$(addprefix tests/crf/test_,chain_arguments.py chains.py dual.py)
 
 .PHONY: test-sanitized
