@@ -1,8 +1,8 @@
 """Faults in every long command: clear ends, nothing lost, resumable to the same bytes.
 
 Each command runs in a forked child, where something goes wrong: it is killed or interrupted when it
-has written some files, files may not grow, the disk is full, the folder may not be written, there is
-no more memory, or another run works there. docs/promises.md has the table of what was tried.
+has written some files, files may not grow, the disk is full, the folder may not be written, there
+is no more memory, or another run works there. docs/promises.md has the table of what was tried.
 """
 
 from __future__ import annotations
