@@ -3,9 +3,9 @@
     python -m fuzz [--seconds 60] [--jobs 1] [TARGET ...]
 
 The seconds are divided among the targets, of which so many run side by side. A process may take as
-much memory as it has at its start and what its target states. A file that takes longer than 300 s, or more memory, is a failure, and
-so is any exception that is not Hamflow's. Such a file is kept in build/fuzz/crashes, and what was
-learned in build/fuzz/corpus.
+much memory as it has at its start and what its target states. A file that takes longer than 300 s,
+or more memory, is a failure, and so is any exception that is not Hamflow's. Such a file is kept in
+build/fuzz/crashes, and what was learned in build/fuzz/corpus.
 """
 
 from __future__ import annotations
