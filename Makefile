@@ -133,13 +133,19 @@ test-sanitized: $(VENV)/installed-test
 	$(SANITIZED_PYTHON) -m pytest -q -m "not slow" -p no:cacheprovider $(SANITIZED_TESTS)
 	$(SANITIZED)/threads/kernels_test --quick portable
 
-# Probable mistakes in the C++ code outside of the kernels, by clang-tidy.
-TIDY := $(addprefix native/,candidates.cpp components.cpp compositing.cpp edges.cpp fusion.cpp \
-	geodesic.cpp interpolation.cpp labeling.cpp mesh.cpp opposite.cpp pages.cpp planes.cpp png.cpp \
-	resampling.cpp seed_graph.cpp seeds.cpp simd/levels.cpp temporal.cpp threads.cpp)
+# Probable mistakes in the C++ code, by clang-tidy: also in the bindings, and in the kernels of the
+# portable level; the others are the same code with other vectors.
+TIDY := $(addprefix native/,assessment.cpp candidates.cpp choice.cpp coarse_network.cpp \
+	completion_kernels.cpp completion_portable.cpp components.cpp compositing.cpp edges.cpp fusion.cpp \
+	geodesic.cpp interpolation.cpp kernels_portable.cpp labeling.cpp mesh.cpp network.cpp opposite.cpp \
+	pages.cpp planes.cpp png.cpp reference.cpp refinement_kernels.cpp refinement_portable.cpp \
+	resampling.cpp scoring.cpp seed_graph.cpp seeds.cpp simd/levels.cpp temporal.cpp threads.cpp)
 .PHONY: tidy
-tidy:
+tidy: $(VENV)/installed-test
 	clang-tidy --quiet $(TIDY) -- -std=c++17 -Inative -DHAMFLOW_X86
+	clang-tidy --quiet native/bind*.cpp -- -std=c++17 -Inative -DHAMFLOW_X86 $$($(BIN)/python -c \
+	  "import nanobind, sysconfig; print('-isystem', nanobind.include_dir(), '-isystem', \
+	  sysconfig.get_paths()['include'])")
 
 # Known vulnerabilities of what is installed; asks PyPI.
 .PHONY: audit
