@@ -74,12 +74,13 @@ SECONDS ?= 60
 .PHONY: fuzz
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[fuzz]"
-	cd tests && $(abspath $(BIN))/python -m fuzz --seconds $(SECONDS)
+	cd tests && $(abspath $(BIN))/python -m fuzz --seconds $(SECONDS) --jobs $(JOBS)
 
 # The NEON kernels, cross-compiled and run under emulation; skipped where the tools are absent
 # (Debian: g++-aarch64-linux-gnu, qemu-user).
 CROSS := aarch64-linux-gnu-g++
 NEON_SOURCES := $(addprefix native/,threads.cpp pages.cpp fusion.cpp labeling.cpp reference.cpp \
+	network.cpp coarse_network.cpp \
 	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp) $(wildcard native/tests/*.cpp)
 NEON_OBJECTS := $(NEON_SOURCES:native/%.cpp=build/neon/%.o)
 
@@ -93,22 +94,25 @@ build/neon/kernels_test: $(NEON_OBJECTS)
 
 test-neon:
 	@if command -v $(CROSS) >/dev/null && command -v qemu-aarch64 >/dev/null; then \
-	  $(MAKE) --no-print-directory build/neon/kernels_test && \
+	  $(MAKE) --no-print-directory -j $(JOBS) build/neon/kernels_test && \
 	  qemu-aarch64 build/neon/kernels_test --quick; \
 	else \
 	  echo "test-neon skipped: it needs $(CROSS) and qemu-aarch64"; \
 	fi
 
 # Kernels, refinement, completion and bindings under AddressSanitizer and UndefinedBehaviorSanitizer:
-# a part of the tests, and random calls with each instruction set; and the pool of threads under
-# ThreadSanitizer. What these find ends the run. Needs GCC and cmake.
+# a part of the tests, which go through the instruction sets one at a time, and random calls with
+# each of them; and the pool of threads under ThreadSanitizer. What these find ends the run. Needs
+# GCC and cmake.
 SANITIZED := build/sanitized
 SANITIZED_PYTHON = ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/package:tests $(BIN)/python
 SANITIZED_TESTS := tests/test_native_checks.py tests/test_native_memory.py tests/io/test_png_filters.py \
 	tests/datasets/test_compositing.py $(addprefix tests/refinement/test_,interpolation.py \
-	completion.py opposite.py components.py)
+	completion.py opposite.py components.py labeling.py variational.py consistency.py) \
+	tests/test_native_reference.py \
+	$(addprefix tests/crf/test_,chain_arguments.py chains.py dual.py)
 
 .PHONY: test-sanitized
 test-sanitized: $(VENV)/installed-test
@@ -129,13 +133,19 @@ test-sanitized: $(VENV)/installed-test
 	$(SANITIZED_PYTHON) -m pytest -q -m "not slow" -p no:cacheprovider $(SANITIZED_TESTS)
 	$(SANITIZED)/threads/kernels_test --quick portable
 
-# Probable mistakes in the C++ code outside of the kernels, by clang-tidy.
-TIDY := $(addprefix native/,candidates.cpp components.cpp compositing.cpp edges.cpp fusion.cpp \
-	geodesic.cpp interpolation.cpp labeling.cpp mesh.cpp opposite.cpp pages.cpp planes.cpp png.cpp \
-	resampling.cpp seed_graph.cpp seeds.cpp simd/levels.cpp temporal.cpp threads.cpp)
+# Probable mistakes in the C++ code, by clang-tidy: also in the bindings, and in the kernels of the
+# portable level; the others are the same code with other vectors.
+TIDY := $(addprefix native/,assessment.cpp candidates.cpp choice.cpp coarse_network.cpp \
+	completion_kernels.cpp completion_portable.cpp components.cpp compositing.cpp edges.cpp fusion.cpp \
+	geodesic.cpp interpolation.cpp kernels_portable.cpp labeling.cpp mesh.cpp network.cpp opposite.cpp \
+	pages.cpp planes.cpp png.cpp reference.cpp refinement_kernels.cpp refinement_portable.cpp \
+	resampling.cpp scoring.cpp seed_graph.cpp seeds.cpp simd/levels.cpp temporal.cpp threads.cpp)
 .PHONY: tidy
-tidy:
+tidy: $(VENV)/installed-test
 	clang-tidy --quiet $(TIDY) -- -std=c++17 -Inative -DHAMFLOW_X86
+	clang-tidy --quiet native/bind*.cpp -- -std=c++17 -Inative -DHAMFLOW_X86 $$($(BIN)/python -c \
+	  "import nanobind, sysconfig; print('-isystem', nanobind.include_dir(), '-isystem', \
+	  sysconfig.get_paths()['include'])")
 
 # Known vulnerabilities of what is installed; asks PyPI.
 .PHONY: audit
@@ -151,14 +161,12 @@ sbom:
 	build/sbom-tool/bin/cyclonedx-py environment build/sbom-hamflow/bin/python --mc-type library \
 	  --pyproject pyproject.toml --output-reproducible -o build/sbom.json
 
-# The same program for this machine's levels. Where the system has no cmake, PyPI has it.
-test-native:
-	@command -v cmake >/dev/null || test -x $(BIN)/cmake || { \
-	  { test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check cmake; }
-	PATH="$$PATH:$(abspath $(BIN))"; \
-	  cmake -S . -B build/native -DHAMFLOW_NATIVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release && \
-	  cmake --build build/native --parallel
+# The same program for this machine's levels, with the library that the installation has compiled.
+CXX ?= g++
+test-native: $(VENV)/installed
+	@mkdir -p build/native
+	$(CXX) -std=c++17 -O2 -Wall -Wextra -Wpedantic -Inative native/tests/*.cpp \
+	  "$$(ls -t build/*/libhamflow_core.a | head -n 1)" -pthread -o build/native/kernels_test
 	build/native/kernels_test
 
 # The doors of the laboratory; experiments/README.md tells what they make. Real pairs instead of

@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PLACES = {
     "pyproject.toml": r'^version = "(.*)"$',
+    "src/hamflow/__init__.py": r'^__version__ = "(.*)"$',
     "CITATION.cff": r"^version: (.*)$",
     "recipe/recipe.yaml": r'^  version: "(.*)"$',
     "CHANGELOG.md": r"^## \[(\d.*?)\]",  # the newest one that is not Unreleased

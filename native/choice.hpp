@@ -39,7 +39,9 @@ struct Planes {
     float* data;
 
     static constexpr int border = 16;
-    static std::size_t row_of(int w) { return static_cast<std::size_t>((w + 15) / 16 * 16 + 2 * border); }
+    static std::size_t row_of(int w) {
+        return (static_cast<std::size_t>(w) + 15) / 16 * 16 + 2 * border;
+    }
     std::size_t row() const { return row_of(w); }
     std::size_t plane() const { return row() * static_cast<std::size_t>(h + 2); }
     float* at(int channel, int y) const {

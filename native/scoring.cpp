@@ -96,7 +96,8 @@ class Scorer {
         };
         pad(score_features + 1);
         pad(p_.hidden + 1);
-        network_.insert(network_.end(), static_cast<std::size_t>((units_ - p_.hidden) * units_), 0.0f);
+        const auto rows = static_cast<std::size_t>(units_ - p_.hidden);
+        network_.insert(network_.end(), rows * static_cast<std::size_t>(units_), 0.0f);
         pad(1);
     }
 

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
 
     const std::size_t matching = check_matching(levels, thread_counts, quick);
     const std::size_t chains = check_chains(levels, thread_counts, quick);
+    check_networks(levels, thread_counts);
 
     std::printf("%zu cases of matching, %zu of chains, levels:", matching, chains);
     for (const Kernels* k : levels) std::printf(" %s", k->name);

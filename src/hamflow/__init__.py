@@ -6,7 +6,7 @@ that ``import hamflow`` is quick and costs nothing that is not needed.
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import hamflow
+from _paths import ROOT
 from _problems import run_python
 from hamflow import _native
 from hamflow.cli import doctor
@@ -236,6 +237,13 @@ def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     for words in (hamflow.__version__, *hamflow.isa_levels(), "threads", "extra 'test'"):
         assert words in printed
     assert "pip install 'hamflow[other]'" in printed
+
+
+def test_doctor_knows_all_extras() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    table = text.split("[project.optional-dependencies]\n")[1].split("\n[")[0]
+    named = re.findall(r"^(\w+) = \[", table, re.MULTILINE)
+    assert sorted(named) == sorted(doctor.EXTRAS)
 
 
 def test_pair_does_not_write_two_things_to_one_file(

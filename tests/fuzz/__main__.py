@@ -1,11 +1,11 @@
 """Coverage-guided fuzzing of all readers with atheris (libFuzzer), each in a process of its own.
 
-    python -m fuzz [--seconds 60] [TARGET ...]
+    python -m fuzz [--seconds 60] [--jobs 1] [TARGET ...]
 
-The seconds are divided among the targets. A process may take as much memory as it has at its start
-and what its target states. A file that takes longer than 300 s, or more memory, is a failure, and
-so is any exception that is not Hamflow's. Such a file is kept in build/fuzz/crashes, and what was
-learned in build/fuzz/corpus.
+The seconds are divided among the targets, of which so many run side by side. A process may take as
+much memory as it has at its start and what its target states. A file that takes longer than 300 s,
+or more memory, is a failure, and so is any exception that is not Hamflow's. Such a file is kept in
+build/fuzz/crashes, and what was learned in build/fuzz/corpus.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,6 +27,7 @@ _TIMEOUT = 300  # seconds for a file; by the clock, on machines that may be busy
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("targets", nargs="*")
     options = parser.parse_args()
@@ -36,15 +38,16 @@ def main() -> int:
     from fuzz.targets import TARGETS  # noqa: PLC0415  (the child imports them instrumented)
 
     names = options.targets or list(TARGETS)
-    each = max(1, options.seconds // len(names))
+    each = max(1, options.seconds * options.jobs // len(names))
     total, failed = 0, []
-    for name in names:
-        count, good, report = _run(name, each)
-        total += count
-        print(f"{name:10} {count:10,} executions{'' if good else '  FAILED'}", flush=True)
-        if not good:
-            failed.append(name)
-            print(report)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = pool.map(lambda name: _run(name, each), names)
+        for name, (count, good, report) in zip(names, runs, strict=True):
+            total += count
+            print(f"{name:10} {count:10,} executions{'' if good else '  FAILED'}", flush=True)
+            if not good:
+                failed.append(name)
+                print(report)
     print(f"{total:,} executions, {len(failed)} of {len(names)} readers failed")
     return 1 if failed else 0
 

@@ -43,11 +43,19 @@ def run_main(
         return 128 + signal.SIGPIPE
     except (HamflowError, OSError) as error:
         return _fail(prog, str(error))
-    except MemoryError as error:
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not _lacks_memory(error):
+            raise
         return _fail(prog, f"Not enough memory ({error}); use a smaller window or image.")
     except KeyboardInterrupt:
         return _fail(prog, "Interrupted.", code=130)
     return 0
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Return whether the system had no more memory, as an array, a library or torch says it."""
+    said = ("failed to map segment", "allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(words in str(error) for words in said)
 
 
 class _ReaderGone(Exception):  # noqa: N818  (no error: the user has seen enough)
