@@ -206,7 +206,7 @@ FUNCTIONS = sorted(
     and name
     not in {
         *("IntegerLayer", "force_level", "get_num_threads", "kept_bytes", "level", "levels"),
-        *("release_kept", "room", "run_coarse", "set_num_threads"),
+        *("add_caller", "release_kept", "room", "run_coarse", "set_num_threads"),
     }
 )
 """All compiled functions that take arrays; run_coarse needs a whole network."""

@@ -373,7 +373,7 @@ def test_no_memory(command: str, inputs: dict[str, Path], tmp_path: Path) -> Non
     out, said = tmp_path / "out", tmp_path / "said.txt"
     out.mkdir()
     line = words(command, inputs | {"frames": large, "set": large, "test": large}, out)
-    line = [{"48": "640", "32": "480"}.get(word, word) for word in line]  # of synth
+    line = [{"48": "1920", "32": "1440"}.get(word, word) for word in line]  # of synth
     if command == "train":
         pytest.importorskip("torch")
         settings = (inputs["root"] / "train.toml").read_text().replace("= 32", "= 480")

@@ -2,10 +2,13 @@
 // a tolerance, and the same bytes for any number of threads.
 //
 //     kernels_test [--quick] [level]
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "../simd/levels.hpp"
+#include "../threads.hpp"
 #include "testing.hpp"
 
 namespace hamflow::test {
@@ -30,6 +33,31 @@ void check_levels() {
     check(force_kernels(nullptr) && &active_kernels() == all.back(), "back to automatic");
     check(force_kernels("portable") && force_kernels("") && &active_kernels() == all.back(),
           "the empty name");
+}
+
+// Several threads give work at once, some of it short, while the number of callers changes.
+void check_pool(const std::vector<int>& thread_counts, bool quick) {
+    current_level = "pool";
+    current_case = "several callers";
+    const int rounds = quick ? 200 : 2000;
+    for (const int count : thread_counts) {
+        set_num_threads(count);
+        std::atomic<int> wrong{0};
+        std::vector<std::thread> callers;
+        for (int caller = 0; caller < 3; ++caller)
+            callers.emplace_back([&, caller] {
+                for (int round = 0; round < rounds; ++round) {
+                    add_caller(1);
+                    const int size = 1 + (round * (caller + 3)) % 40;
+                    std::vector<int> done(static_cast<std::size_t>(size), 0);
+                    parallel_for(size, [&](int k) { ++done[static_cast<std::size_t>(k)]; });
+                    for (const int times : done) wrong += times != 1;
+                    add_caller(-1);
+                }
+            });
+        for (std::thread& caller : callers) caller.join();
+        check(wrong == 0, "every piece of work is done once");
+    }
 }
 
 }  // namespace
@@ -70,6 +98,7 @@ int main(int argc, char** argv) {
     const std::size_t matching = check_matching(levels, thread_counts, quick);
     const std::size_t chains = check_chains(levels, thread_counts, quick);
     check_networks(levels, thread_counts);
+    check_pool(thread_counts, quick);
 
     std::printf("%zu cases of matching, %zu of chains, levels:", matching, chains);
     for (const Kernels* k : levels) std::printf(" %s", k->name);

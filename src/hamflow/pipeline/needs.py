@@ -21,7 +21,8 @@ _BASE = 50_000_000
 # Of a label of one component of a pixel: the joint model, its prior besides, the local model.
 _JOINT, _PRIOR, _LOCAL = 6.5, 2.0, 1.3
 # Of a pixel of the matching scale: what stays of the matches, and what a completion takes besides.
-_MATCHED, _COMPLETED = 200, 250
+_MATCHED, _COMPLETED = 200, {"none": 0, "choice": 1100}
+_USUALLY_COMPLETED = 250
 # Of a pixel that is described at the matching scale, or for cells at the coarsest one.
 _DESCRIBED, _CELLS = 20, 80
 # Of a pixel of the images: two images of 8 bits, and in floating point.
@@ -143,7 +144,7 @@ def needs(
         label += _PRIOR
     if window is None and config.coarse_model:
         describing += _CELLS * math.prod(reduced_shape(shape, max(1, scales[0] // 4)))
-    completed = 0 if config.completion.method == "none" else _COMPLETED
+    completed = _COMPLETED.get(config.completion.method, _USUALLY_COMPLETED)
     refining, finest = _NOT_REFINED, min(getattr(config.refinement, "finest", 1), scale)
     if hasattr(config.refinement, "finest"):
         refining = _ONCE if getattr(config.refinement, "inner", 1) == 1 else _SEVERAL

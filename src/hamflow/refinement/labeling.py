@@ -185,7 +185,7 @@ def score_candidates(
     features: NDArray[np.float32] | None = None,
     score: NDArray[np.float32] | None = None,
 ) -> None:
-    """Write features (L, `FEATURES` or more, N) and scores (N, L), the lower the better, of some pixels."""
+    """Write features (L, `FEATURES` or more, N) and scores (N, L), the lower the better."""
     unmatched = np.zeros_like(filled.flow), np.zeros(filled.kept.shape, np.uint8)
     back = unmatched if matches.back is None else _plain(*matches.back)
     low, high = np.percentile(filled.flow[filled.kept], (1, 99), axis=0)
