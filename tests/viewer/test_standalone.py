@@ -190,6 +190,7 @@ def inputs(estimate: Estimate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     [
         ("1.png 2.png --preset fast realtime --truth true.flo", ["fast", "realtime"], 2, True),
         ("1.png 2.png 1.png --preset realtime", ["realtime"], 3, True),
+        ("1.png 2.png --preset realtime --max-memory 2GB", ["realtime"], 2, False),
         ("1.png 2.png saved.npz true.flo", ["saved.npz", "true.flo"], 2, False),
         ("1.png saved.npz", ["saved.npz"], 1, False),
         ("true.flo", ["true.flo"], 0, False),
@@ -229,6 +230,10 @@ def test_the_command(
             "--truth is the flow of one pair; name two images with it.",
         ),
         ("1.png 3.png -o a.html", "3.png: does not exist; check the path."),
+        (
+            "1.png 2.png --max-memory much -o a.html",
+            "max_memory must be an amount of memory such as 600MB, 4GB or 2GiB, not 'much'.",
+        ),
     ],
 )
 def test_wrong_words(inputs: Path, fails: Callable[..., str], line: str, sentence: str) -> None:

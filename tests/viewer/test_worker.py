@@ -65,6 +65,18 @@ def test_what_it_says(tmp_path: Path) -> None:
         assert read_result(tmp_path / f"result{k}").flow.shape == (60, 80, 2)
 
 
+def test_a_limit_of_the_memory(tmp_path: Path) -> None:
+    heard = answered(tmp_path, memory=2 << 30)
+    assert heard[-1] == ("done", None)
+    folder = tmp_path / "result0"
+    assert read_result(folder).flow.shape == (60, 80, 2)
+    assert read_explanation(folder) is None
+    (tmp_path / "again").mkdir()
+    (event, sentence) = answered(tmp_path / "again", memory=1 << 20)[-1]
+    assert event == "failed"
+    assert sentence.startswith("max_memory is 1 MB, but 80×60 pixels")
+
+
 @pytest.mark.parametrize(
     ("error", "message"),
     [

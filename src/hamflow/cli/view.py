@@ -26,6 +26,7 @@ from hamflow.errors import InputError
 from hamflow.estimator import Estimator
 from hamflow.io import read_flow, read_image, split_flow_name
 from hamflow.io._atomic import check_writable
+from hamflow.pipeline.explain import Explanation
 from hamflow.viewer.standalone import LIMIT, Shown, ShownResult, write_page
 
 _INPUTS = tyro.conf.arg(
@@ -43,6 +44,7 @@ def view(
     *,
     preset: Annotated[tuple[str, ...], _PRESETS] = ("balanced",),
     window: Window = "auto",
+    max_memory: Annotated[str | None, option("SIZE")] = None,
     truth: OptionalFile = None,
     limit: Annotated[int, option("MB")] = LIMIT >> 20,
     overwrite: Overwrite = False,
@@ -63,6 +65,9 @@ def view(
     ----------
     output
         Where to write the page (.html).
+    max_memory
+        What the estimation may take, such as 600MB or 4GB: larger images are computed tile by tile.
+        Pixels are not explained then.
     truth
         The true flow of the pair, in any flow format, to see the errors.
     limit
@@ -84,7 +89,11 @@ def view(
     if flows:
         results = _read(flows, len(images), true)
     else:
-        results = list(_estimated(frames, preset, window, true))
+        estimators = [
+            (name, Estimator(name, window=parse_auto_window(window), max_memory=max_memory))
+            for name in dict.fromkeys(preset)
+        ]
+        results = list(_estimated(frames, estimators, true))
     name = " → ".join(
         path.name for path in (images[:1] + images[-1:] if images[1:] else images or flows[:1])
     )
@@ -124,21 +133,25 @@ def _read(flows: Sequence[Path], images: int, truth: NDArray[Any] | None) -> lis
 
 
 def _estimated(
-    frames: Sequence[NDArray[Any]], presets: Sequence[str], window: str, truth: NDArray[Any] | None
+    frames: Sequence[NDArray[Any]],
+    estimators: Sequence[tuple[str, Estimator]],
+    truth: NDArray[Any] | None,
 ) -> Iterator[ShownResult]:
-    total = len(presets) * (len(frames) - 1)
+    total = len(estimators) * (len(frames) - 1)
     done = 0
     with progress_bar(Console(stderr=True), counted=False) as show:
-        for preset in dict.fromkeys(presets):
-            estimator = Estimator(preset, window=parse_auto_window(window))
+        for preset, estimator in estimators:
             label = Path(preset).stem if preset.endswith(".toml") else preset
             for index in range(len(frames) - 1):
 
                 def told(stage: str, share: float, before: int = done) -> None:
                     show(stage, before + share, total)
 
-                result, explanation = estimator.explained(
-                    frames[index], frames[index + 1], progress=told
-                )
+                pair = frames[index], frames[index + 1]
+                explanation: Explanation | None = None
+                if estimator.max_memory is None:
+                    result, explanation = estimator.explained(*pair, progress=told)
+                else:
+                    result = estimator.estimate(*pair, progress=told)
                 yield ShownResult(label, result, index, truth, explanation)
                 done += 1

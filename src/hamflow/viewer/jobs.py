@@ -103,6 +103,8 @@ class JobQueue:
         How many jobs may wait or run.
     workers : int
         How many run at a time; each uses all cores.
+    memory : int, optional
+        Bytes that each may take.
     """
 
     def __init__(
@@ -113,9 +115,10 @@ class JobQueue:
         *,
         limit: int,
         workers: int = 1,
+        memory: int | None = None,
     ) -> None:
         self._keep, self._new_folder, self._presets = keep, new_folder, presets
-        self._limit = limit
+        self._limit, self._memory = limit, memory
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closing = False
@@ -193,7 +196,7 @@ class JobQueue:
         frames = job.source.frames[job.first : job.first + job.pairs + 1]
         folders = tuple(self._new_folder() for _ in range(job.pairs))
         preset = self._presets[job.preset]
-        return Request(tuple(frames), job.first, preset, job.window, folders)
+        return Request(tuple(frames), job.first, preset, job.window, folders, self._memory)
 
     def take(self, job: Job, event: str, content: Any, request: Request) -> None:
         """Note what a worker says about a job."""

@@ -30,6 +30,9 @@ class Limits:
     store_bytes : int
         On the disk, for uploads, frames of videos and results of all browsers together. What
         explains old results is given up first.
+    memory : int, optional
+        Bytes that an estimation may take, as `max_memory` of `hamflow.Estimator`. Then nothing
+        explains the results, because that takes memory for each label of each pixel.
     """
 
     upload_bytes: int = 1 << 30
@@ -41,3 +44,4 @@ class Limits:
     sources: int = 100
     sessions: int = 100
     store_bytes: int = 8 << 30
+    memory: int | None = None

@@ -65,7 +65,11 @@ class Registry:
         self._shared = Session()
         self._decoders: list[threading.Thread] = []
         self.queue = JobQueue(
-            self._keep, self.workspace.folder, self.presets, limit=self.limits.queue
+            self._keep,
+            self.workspace.folder,
+            self.presets,
+            limit=self.limits.queue,
+            memory=self.limits.memory,
         )
         try:
             for opened in open_given(paths, truth, self.workspace.folder, self.limits):

@@ -53,6 +53,8 @@ class Request:
         As for `hamflow.Estimator`.
     folders : tuple of Path
         Empty folders, one for the result of each pair.
+    memory : int, optional
+        Bytes that it may take; then nothing explains the results.
     """
 
     frames: tuple[Path, ...]
@@ -60,6 +62,7 @@ class Request:
     preset: str
     window: Literal["auto"] | int
     folders: tuple[Path, ...]
+    memory: int | None = None
 
 
 Message = tuple[str, Any]
@@ -97,12 +100,12 @@ def work(connection: Connection, preset: str) -> None:
 class _Worker:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._estimators: OrderedDict[tuple[str, object], Estimator] = OrderedDict()
+        self._estimators: OrderedDict[tuple[object, ...], Estimator] = OrderedDict()
 
     def prepare(self, preset: str) -> None:
         """Load the model of a preset before anybody waits for it."""
         with suppress(HamflowError, OSError, MemoryError):  # whoever asks for it will be told
-            self._estimator(preset, "auto")
+            self._estimator(preset, "auto", None)
 
     def answer(self, request: Request) -> None:
         """Do what is asked for, and say how it went."""
@@ -144,7 +147,10 @@ class _Worker:
             self._compare(request)
             return
         recording = Recording(on_iteration)
-        estimator = self._estimator(request.preset, request.window).recorded_by(recording)
+        estimator = self._estimator(request.preset, request.window, request.memory)
+        explained = request.memory is None
+        if explained:
+            estimator = estimator.recorded_by(recording)
         second = self._frame(estimator, request, 0)
         matches: Matches | None = None
         for number, folder in enumerate(request.folders):
@@ -153,7 +159,8 @@ class _Worker:
             full = first.shape
             result, matches = estimator.between(first, second, previous=matches, progress=on_stage)
             self._say("stage", ("saving", (done + 0.99) / pairs))
-            write_result(folder, result, recording.explanation(result.scale))
+            why = recording.explanation(result.scale) if explained else None
+            write_result(folder, result, why)
             self._say("result", (request.first + number, result.cut))
 
     def _compare(self, request: Request) -> None:
@@ -175,10 +182,12 @@ class _Worker:
         name = f"frame {request.first + number}"
         return estimator.frame(read_frame(request.frames[number]), name)
 
-    def _estimator(self, preset: str, window: Literal["auto"] | int) -> Estimator:
-        key = (preset, window)
+    def _estimator(
+        self, preset: str, window: Literal["auto"] | int, memory: int | None
+    ) -> Estimator:
+        key = (preset, window, memory)
         if key not in self._estimators:
-            self._estimators[key] = Estimator(settings(preset), window=window)
+            self._estimators[key] = Estimator(settings(preset), window=window, max_memory=memory)
         self._estimators.move_to_end(key)
         while len(self._estimators) > _KEPT_ESTIMATORS:
             self._estimators.popitem(last=False)
