@@ -104,9 +104,9 @@ def scores_in_context(
 ) -> NDArray[np.float32]:
     """Judge all candidates of every second pixel by a network that sees their surroundings.
 
-    All candidates pass through the same layers, which see a quarter of the image around each pixel,
-    and what the other candidates look like there. The network was fitted to rendered scenes by
-    ``experiments/scripts/choice.py``.
+    All candidates pass through the same layers, which see some 60 pixels to every side of one, and
+    what the other candidates look like there. The network was fitted to rendered scenes;
+    ``experiments/scripts/choice.py`` fits another one.
 
     Parameters
     ----------
