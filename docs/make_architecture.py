@@ -21,7 +21,10 @@ OUTPUT = Path(__file__).with_name("pictures") / "architecture.svg"
 ROUTE = ("descriptors", "matching", "crf", "refinement")
 HANDED_ON = ("images", "bits", "costs", "labels, bound", "flow")
 # From the ground to the roof: a room may import those before it in this list.
-GROUND = ("base", "io", "flow", "datasets", *ROUTE, "result", "config", "pipeline", "estimator")
+GROUND = (
+    *("base", "io", "flow", "datasets", *ROUTE, "result", "config", "pipeline"),
+    *("estimation", "estimator"),
+)
 ROOF = ("evaluation", "scale", "viewer", "learning", "cli")
 SAID = {
     "cli": "the commands",
@@ -30,7 +33,8 @@ SAID = {
     "scale": "many pairs, Ray",
     "viewer": "the local page",
     "motion": "tracks, masks",
-    "estimator": "estimate(), Estimator: the route on one page; video()",
+    "estimator": "estimate(), Estimator; video(); large images",
+    "estimation": "the route on one page; regions",
     "pipeline": "frame, scales and windows, search",
     "config": "presets, TOML",
     "descriptors": "64 bits per pixel",
@@ -53,6 +57,8 @@ MODULES = {
     "visualize": "flow",
     "flow": "flow",
     "result": "result",
+    "estimation": "estimation",
+    "regions": "estimation",
     "config": "config",
     "_resume": "io",
     "_tables": "io",
@@ -68,7 +74,8 @@ FLOORS = {
     "cli": (0, 91, 100, 7.5, "around"),
     "learning": (0, 76, 14, 8.5, "around"),
     "evaluation": (17, 76, 14, 8.5, "around"),
-    "estimator": (36, 76, 64, 8.5, "center"),
+    "estimator": (36, 76, 36, 8.5, "center"),
+    "estimation": (77, 76, 23, 8.5, "center"),
     "datasets": (4, 60.5, 27, 8.5, "around"),
     "pipeline": (36, 60.5, 46, 8.5, "center"),
     "config": (85, 60.5, 11, 8.5, "center"),
@@ -82,14 +89,11 @@ WAYS = {
     ("learning", "matching"): [(1.5, 76), (1.5, 55.5), (32, 55.5), (32, 49)],
     ("datasets", "io"): [(4, 64.7), (-2.5, 64.7), (-2.5, 19.7), (0, 19.7)],
     ("pipeline", "descriptors"): [(38, 60.5), (38, 57.5), (19, 57.5), (19, 49)],
-    ("pipeline", "result"): [(82, 62.5), (83.5, 62.5), (83.5, 53.5), (92.5, 53.5), (92.5, 49)],
-    ("estimator", "result"): [(98, 76), (98, 49)],
+    ("estimation", "result"): [(98, 76), (98, 49)],
     ("config", "refinement"): [(90.5, 60.5), (90.5, 57.5), (80, 57.5), (80, 49)],
     ("config", "crf"): [(90.5, 60.5), (90.5, 57.5), (61, 57.5), (61, 49)],
-    ("matching", "descriptors"): [(29.4, 40.8), (24, 40.8)],
     ("crf", "matching"): [(49.8, 40.8), (44.4, 40.8)],
     ("result", "flow"): [(92.3, 39), (92.3, 34)],
-    ("result", "io"): [(97, 39), (97, 23.5)],
 }
 
 

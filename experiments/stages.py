@@ -19,14 +19,13 @@ The difference between neighboring columns is what a stage costs.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections.abc import Iterator
+from json import dumps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tyro
 
 from experiments.scripts.rendered import CONFIG
 from hamflow import Estimator
@@ -131,31 +130,31 @@ def _row(name: str, errors: dict[str, float]) -> str:
     return f"| {name} | " + " | ".join(f"{errors[c]:.2f}" for c in COLUMNS) + " |"
 
 
-def main() -> None:
+def main(
+    root: tyro.conf.Positional[Path],
+    pairs: tyro.conf.Positional[tuple[str, ...]] = (),
+    *,
+    preset: str = "balanced",
+    rendered: int | None = None,
+    json: Path | None = None,
+) -> None:
     """Measure, print a table, write a file if it is named."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("root", help="folder of pairs with true flow, or of photographs")
-    parser.add_argument("pairs", nargs="*", help="names or groups of pairs; by default all")
-    parser.add_argument("--preset", default="balanced")
-    parser.add_argument("--rendered", type=int, metavar="COUNT", help="scenes of photographs")
-    parser.add_argument("--json", type=Path, help="where to write the errors")
-    args = parser.parse_args()
     data: FolderDataset | SyntheticDataset
-    if args.rendered:
-        data = SyntheticDataset(CONFIG, args.root, size=args.rendered)
+    if rendered is not None:
+        data = SyntheticDataset(CONFIG, root, size=rendered)
     else:
-        data = FolderDataset(args.root)
-        if args.pairs:
-            data = data.subset(args.pairs)
+        data = FolderDataset(root)
+        if pairs:
+            data = data.subset(pairs)
     print("| pair | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (1 + len(COLUMNS)))
     rows = {}
-    for name, errors in measure(Estimator(args.preset), data):
+    for name, errors in measure(Estimator(preset), data):
         rows[name] = errors
         print(_row(name, errors), flush=True)
     print(_row("mean", {c: float(np.mean([row[c] for row in rows.values()])) for c in COLUMNS}))
-    if args.json is not None:
-        args.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    if json is not None:
+        json.write_text(dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    tyro.cli(main, description=__doc__)

@@ -10,25 +10,16 @@
 #include "threads.hpp"
 
 namespace hamflow {
-namespace {
-
 constexpr int rows_at_once = 4;
 
-template <class Work>
-void by_rows(int h, const Work& work) {
-    parallel_for((h + rows_at_once - 1) / rows_at_once, [&](int block) {
-        work(block * rows_at_once, std::min(h, (block + 1) * rows_at_once));
+void there_and_back(const ThereAndBack& p) {
+    parallel_pieces(p.h, rows_at_once, [&](int begin, int end) {
+        completion_kernels().there_and_back(p, begin, end);
     });
 }
 
-}  // namespace
-
-void there_and_back(const ThereAndBack& p) {
-    by_rows(p.h, [&](int begin, int end) { completion_kernels().there_and_back(p, begin, end); });
-}
-
 void look_at_targets(const Targets& p) {
-    by_rows(p.h, [&](int begin, int end) {
+    parallel_pieces(p.h, rows_at_once, [&](int begin, int end) {
         for (int y = begin; y < end; ++y)
             for (int x = 0; x < p.w; ++x) {
                 const std::size_t i = static_cast<std::size_t>(y) * p.w + x;
@@ -70,7 +61,7 @@ void count_arrivals(const float* flow, int h, int w, float* cover) {
             upper[pitch + 1] += right * below;
         }
     // Means of 3x3 pixels: single ones are left out wherever a surface is stretched a little.
-    by_rows(h, [&](int begin, int end) {
+    parallel_pieces(h, rows_at_once, [&](int begin, int end) {
         for (int y = begin; y < end; ++y)
             for (int x = 0; x < w; ++x) {
                 std::uint32_t sum = 0, area = 0;
@@ -86,7 +77,9 @@ void count_arrivals(const float* flow, int h, int w, float* cover) {
 }
 
 void assess(const Assessment& p) {
-    by_rows(p.ways.h, [&](int begin, int end) { completion_kernels().assess(p, begin, end); });
+    parallel_pieces(p.ways.h, rows_at_once, [&](int begin, int end) {
+        completion_kernels().assess(p, begin, end);
+    });
 }
 
 }  // namespace hamflow

@@ -28,7 +28,7 @@ bool ctrl_c() {
 void min_projection(InBits bits0, InBits bits1, WindowTuple window,
                     std::uint8_t outside, Out<std::uint8_t, 3> cu, Out<std::uint8_t, 3> cv,
                     Maybe<Out<std::int16_t, 3>> v_hat, Maybe<Out<std::int16_t, 3>> u_hat) {
-    const BitsPair p = bits_pair(bits0, bits1);
+    const BitsPair p = bits_pair(bits0, bits1, Heights::any);
     const Window win = window_of(window);
     expect_volumes(p, win, cu, cv);
     if (v_hat.has_value() != u_hat.has_value())
@@ -55,7 +55,7 @@ void expect_message(int h, int w, const Window& win, Direction to, const In<T, 3
 void message16(InBits bits0, InBits bits1, WindowTuple window,
                const std::string& to, std::tuple<int, int, int> cost, In<std::int16_t, 3> lam,
                Out<std::int16_t, 3> out) {
-    const BitsPair p = bits_pair(bits0, bits1);
+    const BitsPair p = bits_pair(bits0, bits1, Heights::any);
     const Window win = window_of(window);
     const Direction direction = direction_of(to);
     const FixedCost c{std::get<0>(cost), std::get<1>(cost), std::get<2>(cost)};
@@ -71,7 +71,7 @@ void message16(InBits bits0, InBits bits1, WindowTuple window,
 void message32(InBits bits0, InBits bits1, WindowTuple window,
                const std::string& to, std::tuple<float, float, float> cost, In<float, 3> lam,
                Out<float, 3> out) {
-    const BitsPair p = bits_pair(bits0, bits1);
+    const BitsPair p = bits_pair(bits0, bits1, Heights::any);
     const Window win = window_of(window);
     const Direction direction = direction_of(to);
     const FloatCost c{std::get<0>(cost), std::get<1>(cost), std::get<2>(cost)};
@@ -99,7 +99,7 @@ void float_min_projection(In<float, 3> phi0, In<float, 3> phi1, WindowTuple wind
 
 void float_message(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window,
                    const std::string& to, float outside, In<float, 3> lam, Out<float, 3> out) {
-    const PhiPair p = phi_pair(phi0, phi1);
+    const PhiPair p = phi_pair(phi0, phi1, Heights::any);
     const Window win = window_of(window);
     const Direction direction = direction_of(to);
     expect_message<float>(p.h, p.w, win, direction, lam, out);
@@ -209,7 +209,7 @@ void rescan_phi(In<float, 3> phi0, In<float, 3> phi1, WindowTuple window, float 
 
 bool all_within(Aligned<nb::ndarray<const float, nb::c_contig, nb::device::cpu>> a, float limit) {
     const float* data = a.data();
-    return all_chunks(a.size(), [&](std::size_t begin, std::size_t end) {
+    return all_pieces(a.size(), [&](std::size_t begin, std::size_t end) {
         bool bad = false;
         for (std::size_t i = begin; i < end; ++i) bad |= !(std::fabs(data[i]) <= limit);
         return !bad;
@@ -223,10 +223,10 @@ std::vector<std::string> levels() {
 }
 
 nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> room(std::size_t bytes) {
-    auto pages = std::make_unique<Pages>(bytes);
-    const nb::capsule owner(pages.get(), [](void* p) noexcept { delete static_cast<Pages*>(p); });
-    void* data = pages.release()->data();
-    return {data, {bytes}, owner};
+    using Room = Buffer<std::uint8_t>;
+    auto room = std::make_unique<Room>(bytes);
+    const nb::capsule owner(room.get(), [](void* p) noexcept { delete static_cast<Room*>(p); });
+    return {room.release()->data(), {bytes}, owner};
 }
 
 // Rows and columns exchanged. The size of an element is known at compile time, or 0.
@@ -256,10 +256,9 @@ void turn(In<std::uint8_t, 3> array, Out<std::uint8_t, 3> out) {
 }
 
 void clear(Out<std::uint8_t, 1> bytes) {
-    const std::size_t size = bytes.size(), piece = std::size_t{1} << 20;
     without_gil([&] {
-        parallel_for(static_cast<int>((size + piece - 1) / piece), [&](int k) {
-            std::memset(bytes.data() + k * piece, 0, std::min(piece, size - k * piece));
+        parallel_pieces<std::size_t>(bytes.size(), 1 << 20, [&](std::size_t begin, std::size_t end) {
+            std::memset(bytes.data() + begin, 0, end - begin);
         });
     });
 }

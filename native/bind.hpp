@@ -7,7 +7,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -101,23 +100,38 @@ void expect_shape(const Array& a, const char* name, std::initializer_list<std::s
             throw nb::value_error((std::string(name) + " has the wrong shape").c_str());
 }
 
+// Arrays of one shape, each after its name.
+template <class Array, class... Others>
+void expect_shapes(std::initializer_list<std::size_t> shape, const char* name, const Array& array,
+                   const Others&... others) {
+    expect_shape(array, name, shape);
+    if constexpr (sizeof...(others) > 0) expect_shapes(shape, others...);
+}
+
 // Descriptors of one word, h x w, or of one or two, h x w x words.
 using InBits = Aligned<nb::ndarray<const std::uint64_t, nb::c_contig, nb::device::cpu>>;
 
-inline BitsPair bits_pair(const InBits& b0, const InBits& b1) {
+// Whether a kernel takes a second field of another height.
+enum class Heights { same, any };
+
+inline BitsPair bits_pair(const InBits& b0, const InBits& b1, Heights heights = Heights::same) {
     const std::size_t words = b0.ndim() == 3 ? b0.shape(2) : 1;
     if (b0.ndim() < 2 || b0.ndim() > 3 || words < 1 || words > 2)
         throw nb::value_error("bits0 has the wrong shape");
     if (b1.ndim() != b0.ndim()) throw nb::value_error("bits1 has the wrong shape");
-    expect_shape(b1, "bits1", {b0.shape(0), b0.shape(1)});
-    if (b0.ndim() == 3) expect_shape(b1, "bits1", {b0.shape(0), b0.shape(1), words});
+    const std::size_t rows = (heights == Heights::same ? b0 : b1).shape(0);
+    expect_shape(b1, "bits1", {rows, b0.shape(1)});
+    if (b0.ndim() == 3) expect_shape(b1, "bits1", {rows, b0.shape(1), words});
     return BitsPair(b0.data(), b1.data(), side(b0.shape(0)), side(b0.shape(1)),
-                    static_cast<int>(words));
+                    static_cast<int>(words), side(b1.shape(0)));
 }
 
-inline PhiPair phi_pair(const In<float, 3>& p0, const In<float, 3>& p1) {
-    expect_shape(p1, "phi1", {p0.shape(0), p0.shape(1), p0.shape(2)});
-    return {p0.data(), p1.data(), side(p0.shape(0)), side(p0.shape(1)), side(p0.shape(2))};
+inline PhiPair phi_pair(const In<float, 3>& p0, const In<float, 3>& p1,
+                        Heights heights = Heights::same) {
+    const std::size_t rows = (heights == Heights::same ? p0 : p1).shape(0);
+    expect_shape(p1, "phi1", {rows, p0.shape(1), p0.shape(2)});
+    return {p0.data(), p1.data(), side(p0.shape(0)), side(p0.shape(1)), side(p0.shape(2)),
+            side(p1.shape(0))};
 }
 
 // Volumes h x w x du and h x w x dv.
@@ -154,14 +168,13 @@ T* data_or_null(Maybe<Out<T, 3>>& a) {
     return a ? a->data() : nullptr;
 }
 
-// True if is_good(begin, end) holds for every chunk of [0, n).
+// True if is_good(begin, end) holds for every piece of [0, n).
 template <class IsGood>
-bool all_chunks(std::size_t n, const IsGood& is_good) {
-    constexpr std::size_t chunk = 1 << 16;
+bool all_pieces(std::size_t n, const IsGood& is_good) {
     std::atomic<bool> good{true};
     without_gil([&] {
-        parallel_for(static_cast<int>((n + chunk - 1) / chunk), [&](int index) {
-            if (!is_good(index * chunk, std::min(n, (index + 1) * chunk))) good = false;
+        parallel_pieces<std::size_t>(n, 1 << 16, [&](std::size_t begin, std::size_t end) {
+            if (!is_good(begin, end)) good = false;
         });
     });
     return good;
@@ -176,7 +189,7 @@ std::vector<T> snapshot(const In<T, 1>& array) {
 
 // A label outside of the window means nothing; the kernels check targets, not labels.
 inline void expect_labels(const char* name, const std::int16_t* labels, std::size_t n, int count) {
-    const bool good = all_chunks(n, [&](std::size_t begin, std::size_t end) {
+    const bool good = all_pieces(n, [&](std::size_t begin, std::size_t end) {
         bool bad = false;
         for (std::size_t i = begin; i < end; ++i) bad |= labels[i] < 0 || labels[i] >= count;
         return !bad;

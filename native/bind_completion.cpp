@@ -62,8 +62,7 @@ void image_contrasts(In<float, 3> image, Out<float, 2> right, Out<float, 2> down
     const std::size_t h = image.shape(0), w = image.shape(1), channels = image.shape(2);
     expect_area(h, w);
     if (channels < 1 || channels > 64) throw nb::value_error("image: 1 to 64 channels");
-    expect_shape(right, "right", {h, w});
-    expect_shape(down, "down", {h, w});
+    expect_shapes({h, w}, "right", right, "down", down);
     without_gil([&] {
         contrasts(image.data(), side(h), side(w), static_cast<int>(channels), right.data(),
                   down.data());
@@ -80,8 +79,7 @@ int seeds(In<float, 3> flow, In<std::uint8_t, 2> trusted, int cell, Out<std::int
     expect_shape(flow, "flow", {h, w, 2});
     expect_shape(trusted, "trusted", {h, w});
     expect_shape(pixel, "pixel", {cells});
-    expect_shape(place, "place", {cells, 2});
-    expect_shape(match, "match", {cells, 2});
+    expect_shapes({cells, 2}, "place", place, "match", match);
     expect_shape(trust, "trust", {cells});
     const SeedChoice problem{side(h),      side(w),      flow.data(),  trusted.data(), cell,
                              pixel.data(), place.data(), match.data(), trust.data()};
@@ -96,10 +94,8 @@ void interpolate_matches(In<float, 2> right, In<float, 2> down, In<std::int32_t,
                          Out<float, 2> distance, Maybe<Out<float, 2>> models) {
     const std::size_t h = flow.shape(0), w = flow.shape(1), seeds = pixel.shape(0);
     expect_area(h, w);
-    expect_shape(right, "right", {h, w});
-    expect_shape(down, "down", {h, w});
-    expect_shape(place, "place", {seeds, 2});
-    expect_shape(match, "match", {seeds, 2});
+    expect_shapes({h, w}, "right", right, "down", down);
+    expect_shapes({seeds, 2}, "place", place, "match", match);
     expect_shape(trust, "trust", {seeds});
     expect_shape(flow, "flow", {h, w, 2});
     expect_shape(distance, "distance", {h, w});
@@ -123,8 +119,7 @@ int planes(In<float, 2> place, In<float, 2> match, In<float, 2> models,
            std::tuple<int, int, float> how, Out<double, 2> planes, Out<std::int32_t, 1> plane) {
     const std::size_t seeds = place.shape(0), count = planes.shape(0);
     if (seeds > max_pixels) throw nb::value_error("place: at most 2^30 matches");
-    expect_shape(place, "place", {seeds, 2});
-    expect_shape(match, "match", {seeds, 2});
+    expect_shapes({seeds, 2}, "place", place, "match", match);
     expect_shape(models, "models", {seeds, 6});
     expect_shape(planes, "planes", {count, 9});
     expect_shape(plane, "plane", {seeds});
@@ -156,8 +151,7 @@ void distances(In<float, 2> right, In<float, 2> down, In<std::uint8_t, 3> source
                Out<float, 3> distance) {
     const std::size_t sets = source.shape(0), h = source.shape(1), w = source.shape(2);
     expect_area(h, w);
-    expect_shape(right, "right", {h, w});
-    expect_shape(down, "down", {h, w});
+    expect_shapes({h, w}, "right", right, "down", down);
     expect_shape(distance, "distance", {sets, h, w});
     if (sets > max_candidates) throw nb::value_error("source: at most 256 sets");
     expect_rounds(rounds);
@@ -177,8 +171,7 @@ void score(std::tuple<In<std::uint64_t, 2>, In<std::uint64_t, 2>> bits, In<float
     expect_area(h, w);
     expect_shape(motion, "motion", {labels, h, w, 2});
     const auto& [bits0, bits1] = bits;
-    expect_shape(bits0, "bits", {h, w});
-    expect_shape(bits1, "bits", {h, w});
+    expect_shapes({h, w}, "bits", bits0, "bits", bits1);
     for (const auto* pair : {&matched, &back}) {
         expect_shape(std::get<0>(*pair), "a flow", {h, w, 2});
         expect_shape(std::get<1>(*pair), "a mask", {h, w});
@@ -217,8 +210,7 @@ void color_differences(In<float, 4> motion, In<float, 3> first, In<float, 3> sec
     const std::size_t channels = first.shape(2);
     expect_area(h, w);
     expect_shape(motion, "motion", {labels, h, w, 2});
-    expect_shape(first, "first", {h, w, channels});
-    expect_shape(second, "second", {h, w, channels});
+    expect_shapes({h, w, channels}, "first", first, "second", second);
     if (labels > max_candidates) throw nb::value_error("motion: at most 256 candidates");
     if (channels < 1 || channels > 64) throw nb::value_error("first: 1 to 64 channels");
     if (step < 1 || step > 1024) throw nb::value_error("step: 1 to 1024");
@@ -251,9 +243,7 @@ void choose(In<std::int32_t, 1> pixel, In<float, 2> unary, In<float, 4> motion, 
     expect_area(h, w);
     expect_shape(unary, "unary", {pixel.shape(0), labels});
     expect_shape(motion, "motion", {labels, h, w, 2});
-    expect_shape(right, "right", {h, w});
-    expect_shape(down, "down", {h, w});
-    expect_shape(label, "label", {h, w});
+    expect_shapes({h, w}, "right", right, "down", down, "label", label);
     const auto [cap, rounds] = how;
     if (labels < 1 || labels > max_candidates)
         throw nb::value_error("motion: 1 to 256 candidates");
@@ -273,8 +263,7 @@ ThereAndBack ways_of(const In<float, 3>& flow, const In<float, 3>& backward,
                      Maybe<Out<std::uint8_t, 2>>& hidden) {
     const std::size_t h = flow.shape(0), w = flow.shape(1);
     expect_area(h, w);
-    expect_shape(flow, "flow", {h, w, 2});
-    expect_shape(backward, "backward", {h, w, 2});
+    expect_shapes({h, w, 2}, "flow", flow, "backward", backward);
     if (apart) expect_shape(*apart, "apart", {h, w});
     if (hidden) expect_shape(*hidden, "hidden", {h, w});
     expect_finite("hiding", std::get<0>(hiding), std::get<1>(hiding));
@@ -299,10 +288,7 @@ void targets(In<float, 3> flow, In<std::uint64_t, 2> first, In<std::uint64_t, 2>
     const std::size_t h = flow.shape(0), w = flow.shape(1);
     expect_area(h, w);
     expect_shape(flow, "flow", {h, w, 2});
-    expect_shape(first, "first", {h, w});
-    expect_shape(second, "second", {h, w});
-    expect_shape(texture, "texture", {h, w});
-    expect_shape(trusted, "trusted", {h, w});
+    expect_shapes({h, w}, "first", first, "second", second, "texture", texture, "trusted", trusted);
     expect_shape(out, "out", {h, w, 3});
     const Targets problem{side(h),       side(w),        flow.data(),    first.data(),
                           second.data(), texture.data(), trusted.data(), out.data()};
@@ -326,11 +312,8 @@ void assess_flow(In<float, 3> flow, In<float, 3> backward, In<float, 3> first, I
     Maybe<Out<std::uint8_t, 2>> mask;
     const ThereAndBack ways = ways_of(flow, backward, {0.0f, 0.0f}, apart, mask);
     const std::size_t h = flow.shape(0), w = flow.shape(1);
-    expect_shape(first, "first", {h, w, feature_channels});
-    expect_shape(second, "second", {h, w, feature_channels});
-    expect_shape(cover, "cover", {h, w});
-    expect_shape(confidence, "confidence", {h, w});
-    expect_shape(occlusion, "occlusion", {h, w});
+    expect_shapes({h, w, feature_channels}, "first", first, "second", second);
+    expect_shapes({h, w}, "cover", cover, "confidence", confidence, "occlusion", occlusion);
     expect_area(coarse.shape(0), coarse.shape(1));
     expect_shape(coarse, "coarse", {coarse.shape(0), coarse.shape(1), coarse_evidence});
     expect_shape(network, "network", {assessment_weights});

@@ -59,8 +59,7 @@ Blocks blocks_of(const std::string& name) {
 template <class T>
 Edges<T> edges_of(const In<T, 3>& right, const In<T, 3>& down, int reach, int h, int w) {
     const auto rows = static_cast<std::size_t>(h), columns = static_cast<std::size_t>(w);
-    expect_shape(right, "right", {rows, columns, 3});
-    expect_shape(down, "down", {rows, columns, 3});
+    expect_shapes({rows, columns, 3}, "right", right, "down", down);
     expect_reach(reach);
     return {reinterpret_cast<const EdgeCost<T>*>(right.data()),
             reinterpret_cast<const EdgeCost<T>*>(down.data()), reach};
@@ -132,9 +131,7 @@ void fuse_labels(In<float, 2> right, In<float, 2> down, In<double, 1> rho,
     const std::size_t h = right.shape(0), w = right.shape(1);
     for (const auto* a : {&u, &v}) expect_shape(*a, "labels", {h, w});
     for (const auto* a : {&other_u, &other_v}) expect_shape(*a, "other labels", {h, w});
-    expect_shape(down, "down", {h, w});
-    expect_shape(data, "data", {h, w});
-    expect_shape(other_data, "other_data", {h, w});
+    expect_shapes({h, w}, "down", down, "data", data, "other_data", other_data);
     expect_rho(rho);
     const Fusion fusion{side(h),        side(w),        right.data(), down.data(),
                         rho.data(),     static_cast<int>(rho.shape(0)),
@@ -184,8 +181,7 @@ void add_scaled(Out<T, 3> volume, In<std::uint8_t, 3> values, T factor) {
 void expected_costs(In<float, 2> expected, In<float, 2> most, float slope, float free, int first,
                     Out<std::uint8_t, 3> out) {
     const std::size_t h = expected.shape(0), w = expected.shape(1), d = out.shape(2);
-    expect_shape(most, "most", {h, w});
-    expect_shape(out, "out", {h, w});
+    expect_shapes({h, w}, "most", most, "out", out);
     if (d < 1 || d > max_labels) throw nb::value_error("out: 1 to 4096 labels");
     without_gil([&] {
         hamflow::expected_costs(side(h), side(w), static_cast<int>(d), expected.data(),

@@ -1,6 +1,7 @@
 // Descriptor networks in whole numbers, for Python.
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "bind.hpp"
@@ -34,8 +35,7 @@ void make_layer(IntegerLayer* self, In<std::int16_t, 2> weights, In<std::int32_t
     if (runs < 1 || runs > 1 << 16 || length < 1 || length > 1 << 20 ||
         length % (static_cast<std::size_t>(runs) * (wide ? 2 : 4)))
         throw nb::value_error("weights: each run must be whole words of 4 bytes");
-    expect_shape(first, "first", {outputs});
-    expect_shape(scale, "scale", {outputs});
+    expect_shapes({outputs}, "first", first, "scale", scale);
     const auto fits = [](int w) { return w >= -127 && w <= 127; };
     if (!wide && !std::all_of(weights.data(), weights.data() + weights.size(), fits))
         throw nb::value_error("weights: 8 bits, from -127 to 127");

@@ -1,10 +1,8 @@
 // The refinement, for Python: the variational model, motion boundaries.
 #include "bind.hpp"
-#include "boundaries.hpp"
-#include "features.hpp"
 #include "opposite.hpp"
+#include "refinement_kernels.hpp"
 #include "temporal.hpp"
-#include "variational.hpp"
 
 namespace hamflow::bind {
 
@@ -18,15 +16,12 @@ void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
                  Out<float, 3> flow) {
     const std::size_t h = f0.shape(0), w = f0.shape(1);
     expect_area(h, w);
-    expect_shape(f0, "f0", {h, w, feature_channels});
-    expect_shape(f1, "f1", {h, w, feature_channels});
+    expect_shapes({h, w, feature_channels}, "f0", f0, "f1", f1);
     expect_shape(weight, "weight", {h, w});
     if (edges) {
-        expect_shape(std::get<0>(*edges), "edges", {h, w});
-        expect_shape(std::get<1>(*edges), "edges", {h, w});
+        expect_shapes({h, w}, "edges", std::get<0>(*edges), "edges", std::get<1>(*edges));
     }
-    expect_shape(start, "start", {h, w, 2});
-    expect_shape(flow, "flow", {h, w, 2});
+    expect_shapes({h, w, 2}, "start", start, "flow", flow);
     const auto [alpha, kappa, zeta, epsilon] = terms;
     const auto [warps, inner, sweeps, omega] = schedule;
     if (first_group < 0 || first_group > feature_channels)
@@ -59,7 +54,7 @@ void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
                               limit,
                               start.data(),
                               flow.data()};
-    without_gil([&] { refine_variational(problem); });
+    without_gil([&] { refinement_kernels().refine_variational(problem); });
 }
 
 void features_of_image(In<float, 3> image, In<float, 1> smoothing, Out<float, 3> features) {
@@ -71,7 +66,7 @@ void features_of_image(In<float, 3> image, In<float, 1> smoothing, Out<float, 3>
         throw nb::value_error("smoothing: an odd number of weights, at most 1001");
     const Features problem{side(h),         side(w), image.data(), static_cast<int>(count / 2),
                            smoothing.data(), features.data()};
-    without_gil([&] { compute_features(problem); });
+    without_gil([&] { refinement_kernels().compute_features(problem); });
 }
 
 void guards_of_flow(In<float, 3> flow, In<float, 2> weight, float boundary, float near,
@@ -79,15 +74,12 @@ void guards_of_flow(In<float, 3> flow, In<float, 2> weight, float boundary, floa
     const std::size_t h = flow.shape(0), w = flow.shape(1);
     expect_area(h, w);
     expect_shape(flow, "flow", {h, w, 2});
-    expect_shape(weight, "weight", {h, w});
-    expect_shape(right, "right", {h, w});
-    expect_shape(down, "down", {h, w});
-    expect_shape(guarded, "guarded", {h, w});
+    expect_shapes({h, w}, "weight", weight, "right", right, "down", down, "guarded", guarded);
     if (!(boundary > 0)) throw nb::value_error("boundary must be positive");
     expect_finite("boundary and near", boundary, near);
     const Guards problem{side(h),      side(w),     flow.data(), weight.data(), boundary, near,
                          right.data(), down.data(), guarded.data()};
-    without_gil([&] { compute_guards(problem); });
+    without_gil([&] { refinement_kernels().compute_guards(problem); });
 }
 
 void upsample(In<float, 3> field, int factor, Out<float, 3> out) {
@@ -100,14 +92,13 @@ void upsample(In<float, 3> field, int factor, Out<float, 3> out) {
     const Upsampling problem{side(field.shape(0)), side(field.shape(1)),
                              static_cast<int>(channels), field.data(), factor,
                              side(out.shape(0)), side(out.shape(1)), out.data()};
-    without_gil([&] { upsample_linear(problem); });
+    without_gil([&] { refinement_kernels().upsample_linear(problem); });
 }
 
 void adopt(In<float, 3> opposite, float tolerance, Out<float, 3> flow) {
     const std::size_t h = flow.shape(0), w = flow.shape(1);
     expect_area(h, w);
-    expect_shape(flow, "flow", {h, w, 2});
-    expect_shape(opposite, "opposite", {h, w, 2});
+    expect_shapes({h, w, 2}, "flow", flow, "opposite", opposite);
     const Opposite problem{side(h), side(w), opposite.data(), tolerance, flow.data()};
     without_gil([&] { adopt_opposite(problem); });
 }
@@ -132,11 +123,9 @@ void blend_flows(In<float, 3> first, In<float, 3> second, In<float, 3> measured,
     const std::size_t h = measured.shape(0), w = measured.shape(1), channels = first.shape(2);
     expect_area(h, w);
     if (channels < 3 || channels > 1000) throw nb::value_error("first needs 3 to 1000 channels");
-    expect_shape(first, "first", {h, w, channels});
-    expect_shape(second, "second", {h, w, channels});
+    expect_shapes({h, w, channels}, "first", first, "second", second);
     expect_shape(measured, "measured", {h, w, 2});
-    expect_shape(expected, "expected", {h, w, 3});
-    expect_shape(state, "state", {h, w, 3});
+    expect_shapes({h, w, 3}, "expected", expected, "state", state);
     const auto [least_share, tolerance, relative, cap] = how;
     if (radius < 0 || radius > 100) throw nb::value_error("radius must be 0 to 100");
     if (!(least_share >= 0 && least_share <= 1) || !(tolerance > 0) || !(relative >= 0) ||
@@ -158,8 +147,7 @@ void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<
     const std::size_t h = f0.shape(0), w = f0.shape(1);
     expect_area(h, w);
     expect_shape(guide, "guide", {h, w, 3});
-    expect_shape(f0, "f0", {h, w, feature_channels});
-    expect_shape(f1, "f1", {h, w, feature_channels});
+    expect_shapes({h, w, feature_channels}, "f0", f0, "f1", f1);
     expect_shape(trust, "trust", {h, w});
     expect_shape(flow, "flow", {h, w, 2});
     const auto [jump, reach, rounds] = where;
@@ -185,7 +173,7 @@ void choose_motions_of(In<float, 3> guide, In<float, 3> f0, In<float, 3> f1, In<
                              difference, outside,      smoothness,   apart,
                              distrust,   std::get<0>(margins),       std::get<1>(margins),
                              flow.data()};
-    without_gil([&] { choose_motions(problem); });
+    without_gil([&] { refinement_kernels().choose_motions(problem); });
 }
 
 }  // namespace

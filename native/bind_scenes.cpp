@@ -1,4 +1,5 @@
 // What synthetic scenes are rendered with, for Python.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -33,9 +34,7 @@ void texels_of_plane(In<float, 2> matrix, In<float, 2> places, std::tuple<float,
     expect_shape(matrix, "matrix", {3, 3});
     if (levels < 1 || levels > 16) throw nb::value_error("places: 1 to 16 copies");
     expect_shape(places, "places", {levels, 4});
-    expect_shape(y, "y", {n});
-    expect_shape(at_x, "at_x", {n});
-    expect_shape(at_y, "at_y", {n});
+    expect_shapes({n}, "y", y, "at_x", at_x, "at_y", at_y);
     const Atlas atlas{places.data(), static_cast<int>(levels), std::get<0>(nowhere),
                       std::get<1>(nowhere), solid};
     without_gil([&] {
@@ -50,9 +49,7 @@ std::size_t find_pixels(In<float, 2> image, std::tuple<int, int, int, int> windo
     if (left < 0 || top < 0 || right < left || bottom < top || right > w || bottom > h)
         throw nb::value_error("window: outside of the image");
     const auto n = static_cast<std::size_t>(right - left) * static_cast<std::size_t>(bottom - top);
-    expect_shape(index, "index", {n});
-    expect_shape(x, "x", {n});
-    expect_shape(y, "y", {n});
+    expect_shapes({n}, "index", index, "x", x, "y", y);
     const int box[] = {left, top, right, bottom};
     std::size_t found = 0;
     without_gil([&] {

@@ -2,7 +2,7 @@
 // min_projection.inl and messages.inl share. Each entry is evaluated once and none is stored. The
 // lanes of a vector are consecutive labels u.
 //
-// Included by kernels_<isa>.cpp inside that level's namespace, which supplies `Bits<words>` (8-bit
+// Included by kernels_<level>.cpp inside that level's namespace, which supplies `Bits<words>` (8-bit
 // distances) and `BitsF32<words>` (the variant that is fastest for float messages) for descriptors
 // of one word or two.
 //
@@ -31,17 +31,17 @@ struct TargetPlanes {
 
     void build(const BitsPair& p, int first_row, int rows) {
         first = first_row;
-        row_bytes = row_bytes_for(p.w);
+        row_bytes = row_bytes_for(p.to_w);
         data = Buffer<std::uint8_t>(row_bytes * rows);
-        const std::size_t stride = static_cast<std::size_t>(blocks(p.w) + 1) * B::lanes * B::elem;
+        const std::size_t stride = static_cast<std::size_t>(blocks(p.to_w) + 1) * B::lanes * B::elem;
         parallel_for(rows, [&](int r) {
-            Buffer<std::uint64_t> row(static_cast<std::size_t>(p.w) * p.words);
-            for (int x = 0; x < p.w; ++x)
+            Buffer<std::uint64_t> row(static_cast<std::size_t>(p.to_w) * p.words);
+            for (int x = 0; x < p.to_w; ++x)
                 std::copy_n(p.to(p.pixel(x, first + r)), p.words, row.data() + x * p.words);
             Buffer<std::uint8_t> flat(B::planes * stride, 0);
-            B::build_planes(row.data(), p.w, flat.data() + B::lanes * B::elem, stride);
+            B::build_planes(row.data(), p.to_w, flat.data() + B::lanes * B::elem, stride);
             std::uint8_t* out = data.data() + row_bytes * r;
-            for (int block = 0; block < blocks(p.w); ++block)
+            for (int block = 0; block < blocks(p.to_w); ++block)
                 for (int plane = 0; plane < B::planes; ++plane, out += B::plane_stride)
                     std::memcpy(out, flat.data() + plane * stride + block * B::lanes * B::elem,
                                 B::plane_stride);
@@ -84,13 +84,13 @@ struct Tile {
     int j_begin, j_end;      // the vectors that any column needs
     std::ptrdiff_t offset[columns];  // of column i's first vector of labels in a target row
 
-    void set_columns(int first, const Window& win, int w) {
+    void set_columns(int first, const Window& win, const BitsPair& p) {
         x0 = first;
-        n = std::min(columns, w - x0);
+        n = std::min(columns, p.w - x0);
         j_begin = (win.du + B::lanes - 1) / B::lanes;
         j_end = 0;
         for (int i = 0; i < n; ++i) {
-            u[i] = u_labels(win, x0 + i, w);
+            u[i] = u_labels(win, x0 + i, p.to_w);
             offset[i] = TargetPlanes<B>::offset(static_cast<long long>(x0) + i + win.u0);
             j_from[i] = u[i].lo / B::lanes;
             j_to[i] = (u[i].hi + B::lanes - 1) / B::lanes;
@@ -180,7 +180,7 @@ void feed_tile(const BitsPair& p, const Window& win, const Tile<B>& tile,
 // Runs a sink (made by `make_sink()`, one for each pair of rows) over the whole image.
 template <class B, class MakeSink>
 void for_each_tile(const BitsPair& p, const Window& win, const MakeSink& make_sink) {
-    const std::size_t row_bytes = TargetPlanes<B>::row_bytes_for(p.w);
+    const std::size_t row_bytes = TargetPlanes<B>::row_bytes_for(p.to_w);
     const long long fit = static_cast<long long>(plane_budget / row_bytes);
     const long long spare = fit - win.dv;
     const int strip = static_cast<int>(
@@ -190,8 +190,8 @@ void for_each_tile(const BitsPair& p, const Window& win, const MakeSink& make_si
         const int y1 = std::min(p.h, y0 + strip);
         const long long top = static_cast<long long>(y0) + win.v0;
         const long long bottom = static_cast<long long>(y1) + win.v0 + win.dv - 1;
-        const int first = static_cast<int>(std::clamp<long long>(top, 0, p.h));
-        const int last = static_cast<int>(std::clamp<long long>(bottom, 0, p.h));
+        const int first = static_cast<int>(std::clamp<long long>(top, 0, p.to_h));
+        const int last = static_cast<int>(std::clamp<long long>(bottom, 0, p.to_h));
         planes.build(p, first, std::max(0, last - first));
         parallel_for((y1 - y0 + 1) / 2, [&](int pair_index) {
             auto sink = make_sink();
@@ -199,10 +199,10 @@ void for_each_tile(const BitsPair& p, const Window& win, const MakeSink& make_si
             Tile<B> tile;
             tile.y = y0 + 2 * pair_index;
             tile.has_second = tile.y + 1 < y1;
-            tile.v[0] = v_labels(win, tile.y, p.h);
-            tile.v[1] = v_labels(win, tile.y + 1, p.h);
+            tile.v[0] = v_labels(win, tile.y, p.to_h);
+            tile.v[1] = v_labels(win, tile.y + 1, p.to_h);
             for (int x0 = 0; x0 < p.w; x0 += tile.columns) {
-                tile.set_columns(x0, win, p.w);
+                tile.set_columns(x0, win, p);
                 feed_tile<B>(p, win, tile, planes, pairs.data(), sink);
             }
         });
@@ -250,11 +250,7 @@ HAMFLOW_INLINE void transpose_columns(const std::uint8_t* in, int columns, int r
         a ^= t << shift;
         b ^= t;
     };
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    const int rows8 = 0, n8 = 0;  // the swaps below count bytes from the low end
-#else
     const int rows8 = rows / 8 * 8, n8 = n / 8 * 8;
-#endif
     for (int k = 0; k < rows8; k += 8) {
         for (int i = 0; i < n8; i += 8) {
             std::uint64_t r[8];

@@ -26,6 +26,4 @@ struct Boundaries {
     float* flow;                 // h x w x 2, in and out
 };
 
-void choose_motions(const Boundaries&);
-
 }  // namespace hamflow

@@ -7,14 +7,14 @@ constexpr float same = 1.0f;
 
 using Mask = Buffer<unsigned char>;
 
-void add_mask(unsigned char* HAMFLOW_RESTRICT to, const unsigned char* HAMFLOW_RESTRICT from,
+void add_mask(unsigned char* __restrict to, const unsigned char* __restrict from,
               int count) {
     for (int x = 0; x < count; ++x) to[x] |= from[x];
 }
 
-class Chooser {
+class MotionChooser {
    public:
-    explicit Chooser(const Boundaries& p)
+    explicit MotionChooser(const Boundaries& p)
         : p_(p), around_(p.radius, p.nearness),
           margin_(round_up(2 * around_.half + 2 * width, 2 * width)),
           planes_(p.h, p.w, margin_, fields), offsets_(around_.vectors), band_(size()),
@@ -51,15 +51,15 @@ class Chooser {
     void prepare(int y) {
         const int w = p_.w;
         for (int c = 0; c < colors; ++c)
-            planes_.write_row(red + c, y, 0, [&](float* HAMFLOW_RESTRICT to) {
+            planes_.write_row(red + c, y, 0, [&](float* __restrict to) {
                 if (!inside(y)) return;
-                const float* HAMFLOW_RESTRICT from = p_.guide + colors * at(y, 0) + c;
+                const float* __restrict from = p_.guide + colors * at(y, 0) + c;
                 for (int x = 0; x < w; ++x) to[x] = from[colors * x];
             });
         // There is no neighbor outside.
-        planes_.write_row(factor, y, 0, [&](float* HAMFLOW_RESTRICT to) {
+        planes_.write_row(factor, y, 0, [&](float* __restrict to) {
             if (!inside(y)) return;
-            const float* HAMFLOW_RESTRICT trust = p_.trust + at(y, 0);
+            const float* __restrict trust = p_.trust + at(y, 0);
             for (int x = 0; x < w; ++x) to[x] = trust[x] > 0 ? 1 : p_.distrust;
         });
     }
@@ -69,9 +69,9 @@ class Chooser {
         // An undefined motion is far from every other one, and no candidate.
         for (int c = 0; c < 2; ++c)
             planes_.write_row(u_field + c, y, std::numeric_limits<float>::quiet_NaN(),
-                              [&](float* HAMFLOW_RESTRICT to) {
+                              [&](float* __restrict to) {
                                   if (!inside(y)) return;
-                                  const float* HAMFLOW_RESTRICT from = p_.flow + 2 * at(y, 0) + c;
+                                  const float* __restrict from = p_.flow + 2 * at(y, 0) + c;
                                   for (int x = 0; x < w; ++x) to[x] = from[2 * x];
                               });
     }
@@ -79,9 +79,9 @@ class Chooser {
     // Pixels with a neighbor, of four, whose motion is another.
     void find_jumps(int y) {
         const int w = p_.w, pitch = planes_.pitch;
-        unsigned char* HAMFLOW_RESTRICT out = &band_[at(y, 0)];
-        const float* HAMFLOW_RESTRICT u = planes_.field(u_field) + planes_.at(y, 0);
-        const float* HAMFLOW_RESTRICT v = planes_.field(v_field) + planes_.at(y, 0);
+        unsigned char* __restrict out = &band_[at(y, 0)];
+        const float* __restrict u = planes_.field(u_field) + planes_.at(y, 0);
+        const float* __restrict v = planes_.field(v_field) + planes_.at(y, 0);
         const float least = p_.jump * p_.jump;
         for (int x = 0; x < w; ++x) {
             const auto apart = [&](int to) HAMFLOW_INLINE_LAMBDA {
@@ -181,18 +181,18 @@ class Chooser {
     HAMFLOW_INLINE void rank(int n, const Ints& open, Ints& least) const {
         Ints rank;
         std::memcpy(&rank, &around_.rank[static_cast<std::size_t>(n) * width], sizeof(rank));
-        rank = open ? rank : Ints{} + Neighborhood::most_ranks;
+        rank = open ? rank : Ints{} + Stencil::most_ranks;
         least = rank < least ? rank : least;
     }
     static HAMFLOW_INLINE int first_of(const Ints& ranks) {
         int first = ranks[0];
         for (int k = 1; k < width; ++k) first = ranks[k] < first ? ranks[k] : first;
-        return first == Neighborhood::most_ranks ? -1 : first;
+        return first == Stencil::most_ranks ? -1 : first;
     }
 
     // The nearest neighbor with another motion than this first one; -1 if there is none.
     int compare(int y, int x, Motion motion, Weights& weights) const {
-        Ints least = Ints{} + Neighborhood::most_ranks;
+        Ints least = Ints{} + Stencil::most_ranks;
         each(y, x, [&](int n, const float* place) HAMFLOW_INLINE_LAMBDA {
             const Ints open = apart(place, motion) >= same;
             weights.open[n] = open;
@@ -203,7 +203,7 @@ class Chooser {
 
     // The same with another motion than all so far; and how much neighbors disagree.
     int compare_with(int y, int x, Motion motion, Weights& weights, float* disagreement) const {
-        Ints least = Ints{} + Neighborhood::most_ranks;
+        Ints least = Ints{} + Stencil::most_ranks;
         Floats sum{};
         each(y, x, [&](int n, const float* place) HAMFLOW_INLINE_LAMBDA {
             const Floats far = apart(place, motion);
@@ -308,13 +308,13 @@ class Chooser {
     }
 
     const Boundaries& p_;
-    Neighborhood around_;
+    Stencil around_;
     int margin_;
-    Planes planes_;
+    PaddedFields planes_;
     Buffer<std::ptrdiff_t> offsets_;  // of the vectors, from a pixel
     Mask band_, changed_, scratch_;
 };
 
 void choose_motions(const Boundaries& problem) {
-    if (problem.rounds > 0) Chooser(problem).run();
+    if (problem.rounds > 0) MotionChooser(problem).run();
 }

@@ -16,9 +16,9 @@
 namespace hamflow {
 namespace {
 
-class Chooser {
+class BeliefPropagation {
    public:
-    explicit Chooser(const CandidateProblem& p)
+    explicit BeliefPropagation(const CandidateProblem& p)
         : p_(p), stride_((p.labels + 15) / 16 * 16), number_(static_cast<std::size_t>(p.h) * p.w, -1) {}
 
     void solve() {
@@ -31,20 +31,18 @@ class Chooser {
         for (int round = 0; round < p_.rounds; ++round)
             for (const bool rows : {true, false}) {
                 const int lines = rows ? p_.h : p_.w;
-                parallel_for((lines + strip - 1) / strip, [&](int s) {
-                    kernel(state, rows, s * strip, std::min(lines, (s + 1) * strip));
+                parallel_pieces(lines, 8, [&](int begin, int end) {
+                    kernel(state, rows, begin, end);
                 });
             }
         for_open([&](int k) { p_.label[p_.pixel[k]] = best(k); });
     }
 
    private:
-    static constexpr int block = 256, strip = 8;
-
     template <class Body>
     void for_open(const Body& body) const {
-        parallel_for((p_.pixels + block - 1) / block, [&](int b) {
-            for (int k = b * block; k < std::min(p_.pixels, (b + 1) * block); ++k) body(k);
+        parallel_pieces(p_.pixels, 256, [&](int begin, int end) {
+            for (int k = begin; k < end; ++k) body(k);
         });
     }
 
@@ -99,6 +97,6 @@ class Chooser {
 
 }  // namespace
 
-void choose_candidates(const CandidateProblem& problem) { Chooser(problem).solve(); }
+void choose_candidates(const CandidateProblem& problem) { BeliefPropagation(problem).solve(); }
 
 }  // namespace hamflow

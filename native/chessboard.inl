@@ -38,11 +38,10 @@ class Fields {
     Fields(const Board& board, int count, bool single = false)
         : count_(count), first_(single ? 0 : board.stride), stride_(single ? 0 : board.stride),
           plane_(board.stride * static_cast<std::size_t>(single ? 1 : board.h + 2)),
-          pages_((count * 2 * plane_ + 2 * lanes) * sizeof(float)) {}
+          numbers_(count * 2 * plane_ + 2 * lanes), begin_(numbers_.data() + lanes) {}
 
     Field operator[](int k) const {
-        return {static_cast<float*>(pages_.data()) + lanes + 2 * k * plane_ + first_, stride_,
-                plane_};
+        return {begin_ + 2 * k * plane_ + first_, stride_, plane_};
     }
 
     // What lies beside a row, and above the first or below the last one.
@@ -60,15 +59,16 @@ class Fields {
    private:
     int count_;
     std::size_t first_, stride_, plane_;
-    Pages pages_;
+    Buffer<float> numbers_;
+    float* begin_;
 };
 
 // From a row in its natural order, `step` numbers apart, and back.
-void split_row(const Board& board, int y, const float* HAMFLOW_RESTRICT from, int step,
+void split_row(const Board& board, int y, const float* __restrict from, int step,
                const Field& field) {
     for (int parity = 0; parity < 2; ++parity) {
         const int color = board.color(y, parity), count = board.count(y, color);
-        float* HAMFLOW_RESTRICT to = field.row(y, color);
+        float* __restrict to = field.row(y, color);
         if (step == 1) {
             for (int k = 0; k < count; ++k) to[k] = from[2 * k + parity];
         } else {
@@ -77,12 +77,12 @@ void split_row(const Board& board, int y, const float* HAMFLOW_RESTRICT from, in
     }
 }
 
-// Blocks of rows for the threads. Results do not depend on them; many small ones balance the load,
+// RowBlocks of rows for the threads. Results do not depend on them; many small ones balance the load,
 // few large ones save what is computed at their borders.
-struct Blocks {
+struct RowBlocks {
     int h, count;
 
-    Blocks(int height, int least)
+    RowBlocks(int height, int least)
         : h(height), count(get_num_threads() == 1
                                ? 1
                                : std::max(1, std::min(4 * get_num_threads(), height / least))) {}
@@ -92,6 +92,6 @@ struct Blocks {
 };
 
 template <class Body>
-void for_blocks(const Blocks& blocks, const Body& body) {
+void for_blocks(const RowBlocks& blocks, const Body& body) {
     parallel_for(blocks.count, [&](int b) { body(blocks.begin(b), blocks.begin(b + 1)); });
 }

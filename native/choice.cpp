@@ -66,37 +66,38 @@ struct Network {
     }
 };
 
-// Planes that own their memory. The border is cleared, and what is between the width and a whole
+// FeatureMaps that own their memory. The border is cleared, and what is between the width and a whole
 // number of vectors.
-class OwnPlanes {
+class OwnMaps {
    public:
-    OwnPlanes() = default;
-    OwnPlanes(int channels, int h, int w)
+    OwnMaps() = default;
+    OwnMaps(int channels, int h, int w)
         : planes_{h, w, nullptr}, data_(planes_.plane() * static_cast<std::size_t>(channels)) {
         planes_.data = data_.data();
-        const std::size_t row = planes_.row(), right = static_cast<std::size_t>(Planes::border + w);
+        const std::size_t row = planes_.row();
+        const std::size_t right = FeatureMaps::border + static_cast<std::size_t>(w);
         for (int c = 0; c < channels; ++c)
             for (int y = -1; y <= h; ++y) {
-                float* from = planes_.at(c, y) - Planes::border;
+                float* from = planes_.at(c, y) - FeatureMaps::border;
                 if (y < 0 || y == h)
                     std::fill_n(from, row, 0.0f);
                 else
-                    std::fill_n(from, Planes::border, 0.0f),
+                    std::fill_n(from, FeatureMaps::border, 0.0f),
                         std::fill_n(from + right, row - right, 0.0f);
             }
     }
-    const Planes& get() const { return planes_; }
+    const FeatureMaps& get() const { return planes_; }
 
    private:
-    Planes planes_{0, 0, nullptr};
+    FeatureMaps planes_{0, 0, nullptr};
     Buffer<float> data_;
 };
 
 int half(int side) { return (side + 1) / 2; }
 
-class Chooser {
+class ContextScorer {
    public:
-    explicit Chooser(const Choice& p) : p_(p), k_(completion_kernels()) {
+    explicit ContextScorer(const Choice& p) : p_(p), k_(completion_kernels()) {
         h_[0] = p.h, w_[0] = p.w;
         for (int level = 1; level < 4; ++level)
             h_[level] = half(h_[level - 1]), w_[level] = half(w_[level - 1]);
@@ -104,55 +105,55 @@ class Chooser {
 
     void solve() {
         const int labels = p_.labels;
-        std::vector<OwnPlanes> raw(static_cast<std::size_t>(labels)), kept[3];
+        std::vector<OwnMaps> raw(static_cast<std::size_t>(labels)), kept[3];
         for (auto& level : kept) level.resize(raw.size());
         parallel_for(labels, [&](int k) {
-            OwnPlanes bounded(choice_features, p_.h, p_.w);
+            OwnMaps bounded(choice_features, p_.h, p_.w);
             k_.choice_bounded(p_, k, bounded.get());
             raw[k] = make(0);
             run(layer_of(choice_features, choice_units[0], 1, net_.first, bounded, raw[k]));
         });
         for (int level = 0; level < 3; ++level) {
-            const OwnPlanes shared = share(raw, level, net_.mix[level]);
+            const OwnMaps shared = share(raw, level, net_.mix[level]);
             parallel_for(labels, [&](int k) {
                 kept[level][k] = mixed(raw[k], level, net_.mix[level], shared);
                 const int units = choice_units[level];
-                OwnPlanes small(units, h_[level + 1], w_[level + 1]);
+                OwnMaps small(units, h_[level + 1], w_[level + 1]);
                 k_.choice_halved(kept[level][k].get(), small.get(), units, 0, h_[level + 1]);
                 raw[k] = make(level + 1);
                 run(layer_of(units, choice_units[level + 1], 3, net_.down[level], small, raw[k]));
             });
         }
-        const OwnPlanes shared = share(raw, 3, net_.mix[3]);
+        const OwnMaps shared = share(raw, 3, net_.mix[3]);
         parallel_for(labels, [&](int k) {
-            OwnPlanes coarse = mixed(raw[k], 3, net_.mix[3], shared), deep = make(3);
+            OwnMaps coarse = mixed(raw[k], 3, net_.mix[3], shared), deep = make(3);
             run(layer_of(choice_units[3], choice_units[3], 3, net_.deep, coarse, deep));
             for (int up = 0; up < 2; ++up) {
                 const int level = 2 - up, units = choice_units[level];
-                OwnPlanes joined = join(deep, level + 1, kept[level][k], level, net_.join_coarse[up],
+                OwnMaps joined = join(deep, level + 1, kept[level][k], level, net_.join_coarse[up],
                                         net_.join_fine[up]);
                 deep = make(level);
                 run(layer_of(units, units, 3, net_.up[up], joined, deep));
-                kept[level][k] = OwnPlanes();
+                kept[level][k] = OwnMaps();
             }
             raw[k] = std::move(deep);
         });
-        const OwnPlanes last = share(raw, 1, net_.mix[4]);
+        const OwnMaps last = share(raw, 1, net_.mix[4]);
         parallel_for(labels, [&](int k) {
-            const OwnPlanes coarse = mixed(raw[k], 1, net_.mix[4], last);
-            raw[k] = OwnPlanes();
+            const OwnMaps coarse = mixed(raw[k], 1, net_.mix[4], last);
+            raw[k] = OwnMaps();
             write_score(join(coarse, 1, kept[0][k], 0, net_.last_coarse, net_.last_fine).get(), k);
-            kept[0][k] = OwnPlanes();
+            kept[0][k] = OwnMaps();
         });
     }
 
    private:
-    OwnPlanes make(int level) const {
-        return OwnPlanes(choice_units[level], h_[level], w_[level]);
+    OwnMaps make(int level) const {
+        return OwnMaps(choice_units[level], h_[level], w_[level]);
     }
 
-    ChoiceLayer layer_of(int inputs, int outputs, int side, const Weights& w, const OwnPlanes& in,
-                         const OwnPlanes& out, const Planes* start = nullptr,
+    ChoiceLayer layer_of(int inputs, int outputs, int side, const Weights& w, const OwnMaps& in,
+                         const OwnMaps& out, const FeatureMaps* start = nullptr,
                          bool rectified = true) const {
         const float* bias = w.biased ? p_.network + w.bias : nullptr;
         return {inputs,   outputs,   side,  p_.network + w.weights, bias,
@@ -161,25 +162,18 @@ class Chooser {
 
     void run(const ChoiceLayer& layer) const { k_.choice_layer(layer, 0, layer.out.h); }
 
-    template <class Work>
-    static void by_rows(int h, const Work& work) {
-        constexpr int rows = 8;
-        parallel_for((h + rows - 1) / rows,
-                     [&](int block) { work(block * rows, std::min(h, (block + 1) * rows)); });
-    }
-
     // What all candidates have in common, as the start of the layer that mixes it in.
-    OwnPlanes share(const std::vector<OwnPlanes>& all, int level, const Mixed& mix) const {
+    OwnMaps share(const std::vector<OwnMaps>& all, int level, const Mixed& mix) const {
         const int units = choice_units[level], more = &mix == &net_.mix[0] ? choice_fields : 0;
         const int h = h_[level], w = w_[level];
-        std::vector<Planes> planes;
-        for (const OwnPlanes& own : all) planes.push_back(own.get());
-        OwnPlanes both(2 * units + more, h, w), out = make(level);
+        std::vector<FeatureMaps> planes;
+        for (const OwnMaps& own : all) planes.push_back(own.get());
+        OwnMaps both(2 * units + more, h, w), out = make(level);
         for (int c = 0; c < more; ++c)
             for (int y = 0; y < h; ++y)
                 std::memcpy(both.get().at(2 * units + c, y),
                             p_.fields + (static_cast<std::size_t>(c) * h + y) * w, sizeof(float) * w);
-        by_rows(h, [&](int begin, int end) {
+        parallel_pieces(h, 8, [&](int begin, int end) {
             k_.choice_shared(planes.data(), p_.labels, units, both.get(), begin, end);
             k_.choice_layer(
                 layer_of(2 * units + more, units, 1, mix.shared, both, out, nullptr, false), begin,
@@ -188,23 +182,23 @@ class Chooser {
         return out;
     }
 
-    OwnPlanes mixed(const OwnPlanes& own, int level, const Mixed& mix, const OwnPlanes& shared) const {
-        OwnPlanes out = make(level);
+    OwnMaps mixed(const OwnMaps& own, int level, const Mixed& mix, const OwnMaps& shared) const {
+        OwnMaps out = make(level);
         run(layer_of(choice_units[level], choice_units[level], 1, mix.own, own, out, &shared.get()));
         return out;
     }
 
     // A layer over the channels of two levels, whose coarse half is done at its own size.
-    OwnPlanes join(const OwnPlanes& coarse, int coarse_level, const OwnPlanes& fine, int level,
+    OwnMaps join(const OwnMaps& coarse, int coarse_level, const OwnMaps& fine, int level,
                    const Weights& of_coarse, const Weights& of_fine) const {
         const int units = choice_units[level];
-        OwnPlanes start(units, h_[coarse_level], w_[coarse_level]), out = make(level);
+        OwnMaps start(units, h_[coarse_level], w_[coarse_level]), out = make(level);
         run(layer_of(choice_units[coarse_level], units, 1, of_coarse, coarse, start, nullptr, false));
         run(layer_of(units, units, 1, of_fine, fine, out, &start.get()));
         return out;
     }
 
-    void write_score(const Planes& last, int label) const {
+    void write_score(const FeatureMaps& last, int label) const {
         for (int y = 0; y < p_.h; ++y) {
             float* to = p_.score + (static_cast<std::size_t>(label) * p_.h + y) * p_.w;
             std::fill_n(to, p_.w, 0.0f);
@@ -234,6 +228,6 @@ void compare_colors(const ColorDifference& p) {
 
 std::size_t choice_weights() { return Network().size; }
 
-void score_choices(const Choice& problem) { Chooser(problem).solve(); }
+void score_choices(const Choice& problem) { ContextScorer(problem).solve(); }
 
 }  // namespace hamflow

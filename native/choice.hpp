@@ -34,7 +34,7 @@ std::size_t choice_weights();
 void score_choices(const Choice&);
 
 // Some channels of one size, each with a border of zeros and room for whole vectors.
-struct Planes {
+struct FeatureMaps {
     int h, w;
     float* data;
 
@@ -55,8 +55,8 @@ struct ChoiceLayer {
     int inputs, outputs, side;  // side 1 or 3
     const float* weights;       // inputs x side x side x outputs
     const float* bias;          // outputs, or null
-    Planes in, out;
-    const Planes* start;        // outputs channels of this size or of half of it, or null
+    FeatureMaps in, out;
+    const FeatureMaps* start;        // outputs channels of this size or of half of it, or null
     bool rectified;
 };
 

@@ -91,7 +91,7 @@ void choice_layer(const ChoiceLayer& p, int begin, int end) {
 }
 
 // Means over 2 x 2 pixels, fewer at the right and lower border.
-void choice_halved(const Planes& in, const Planes& out, int channels, int begin, int end) {
+void choice_halved(const FeatureMaps& in, const FeatureMaps& out, int channels, int begin, int end) {
     for (int c = 0; c < channels; ++c)
         for (int y = begin; y < end; ++y) {
             const float* above = in.at(c, 2 * y);
@@ -106,7 +106,7 @@ void choice_halved(const Planes& in, const Planes& out, int channels, int begin,
 }
 
 // Bounded features of one candidate as planes.
-void choice_bounded(const Choice& p, int label, const Planes& out) {
+void choice_bounded(const Choice& p, int label, const FeatureMaps& out) {
     const std::size_t n = static_cast<std::size_t>(p.h) * p.w;
     for (int c = 0; c < choice_features; ++c) {
         const float low = p.network[c], high = p.network[choice_features + c];
@@ -122,7 +122,8 @@ void choice_bounded(const Choice& p, int label, const Planes& out) {
 }
 
 // Mean and largest value over the candidates, one channel after the other.
-void choice_shared(const Planes* all, int labels, int channels, const Planes& out, int begin, int end) {
+void choice_shared(const FeatureMaps* all, int labels, int channels, const FeatureMaps& out,
+                   int begin, int end) {
     const Floats share(1.0f / static_cast<float>(labels));
     for (int c = 0; c < channels; ++c)
         for (int y = begin; y < end; ++y)

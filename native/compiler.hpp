@@ -5,11 +5,13 @@
 #if !defined(__GNUC__) && !defined(__clang__)
 #error "Hamflow needs GCC or Clang; on Windows, clang-cl (the toolset ClangCL of Visual Studio)."
 #endif
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "Hamflow needs a little-endian machine: vectors of bytes are read as words."
+#endif
 
 #define HAMFLOW_INLINE inline __attribute__((always_inline))
 #define HAMFLOW_INLINE_LAMBDA __attribute__((always_inline))
 #define HAMFLOW_NOINLINE __attribute__((noinline))
-#define HAMFLOW_RESTRICT __restrict
 // A type like float becomes a vector of it: typedef float Quad HAMFLOW_VECTOR(16).
 #define HAMFLOW_VECTOR(bytes) __attribute__((vector_size(bytes)))
 

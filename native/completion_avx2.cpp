@@ -1,4 +1,5 @@
 #include "completion_kernels.hpp"
+#include "level.hpp"
 #include "simd/floats.hpp"
 
 namespace hamflow {

@@ -7,6 +7,7 @@
 #include "choice.hpp"
 #include "planes.hpp"
 #include "scoring.hpp"
+#include "simd/each_level.hpp"
 
 namespace hamflow {
 
@@ -30,11 +31,12 @@ struct CompletionKernels {
     void (*judge_candidates)(const Scoring&, const ScoringPlan&, int begin, int end);
 
     void (*compare_colors_row)(const ColorDifference&, int label, int row);
-    void (*choice_bounded)(const Choice&, int label, const Planes& out);
+    void (*choice_bounded)(const Choice&, int label, const FeatureMaps& out);
     void (*choice_layer)(const ChoiceLayer&, int begin, int end);
-    void (*choice_halved)(const Planes& in, const Planes& out, int channels, int begin, int end);
-    void (*choice_shared)(const Planes* all, int labels, int channels, const Planes& out, int begin,
+    void (*choice_halved)(const FeatureMaps& in, const FeatureMaps& out, int channels, int begin,
                           int end);
+    void (*choice_shared)(const FeatureMaps* all, int labels, int channels, const FeatureMaps& out,
+                          int begin, int end);
 
     void (*sweep_strip)(const Beliefs&, bool rows, int begin, int end);
 
@@ -42,7 +44,9 @@ struct CompletionKernels {
     void (*assess)(const Assessment&, int begin, int end);
 };
 
-// Those of the level that active_kernels() has.
+HAMFLOW_DECLARE_TABLES(CompletionKernels, completion)
+
+// Those of the level in use.
 const CompletionKernels& completion_kernels();
 
 }  // namespace hamflow

@@ -1,4 +1,4 @@
-// Included by every completion_<isa>.cpp, within its namespace.
+// Included by every completion_<level>.cpp, within its namespace.
 namespace {
 #include "affine_fits.inl"
 #include "assessment.inl"
@@ -7,9 +7,8 @@ namespace {
 #include "homographies.inl"
 #include "scoring.inl"
 }  // namespace
-extern const CompletionKernels completion_table;
-const CompletionKernels completion_table = {
-    affine_cost,     affine_fit,   affine_start,  smallest, plane_score,        plane_members,    plane_window,
-    plane_equations, plane_motion, count_support, describe_candidate, judge_candidates, compare_colors_row, choice_bounded,
-    choice_layer,    choice_halved, choice_shared, sweep_strip,
-    there_and_back,  assess};
+const CompletionKernels completion = {
+    affine_cost,        affine_fit,       affine_start,  smallest,       plane_score,
+    plane_members,      plane_window,     plane_equations, plane_motion, count_support,
+    describe_candidate, judge_candidates, compare_colors_row, choice_bounded, choice_layer,
+    choice_halved,      choice_shared,    sweep_strip,   there_and_back, assess};

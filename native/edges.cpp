@@ -12,10 +12,9 @@ namespace hamflow {
 void smooth(const Smoothing& p) {
     const std::size_t row = static_cast<std::size_t>(p.w) * p.channels;
     const std::size_t border = static_cast<std::size_t>(p.radius) * p.channels;
-    constexpr int at_once = 8;
-    parallel_for((p.h + at_once - 1) / at_once, [&](int block) {
+    parallel_pieces(p.h, 8, [&](int begin, int end) {
         std::vector<float> padded(row + 2 * border);
-        for (int y = block * at_once; y < std::min(p.h, (block + 1) * at_once); ++y) {
+        for (int y = begin; y < end; ++y) {
             float* __restrict column = padded.data() + border;
             std::fill_n(column, row, 0.0f);
             for (int k = -p.radius; k <= p.radius; ++k) {

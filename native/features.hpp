@@ -35,8 +35,4 @@ struct Upsampling {
     float* out;          // out_h x out_w x channels
 };
 
-void compute_features(const Features&);
-void compute_guards(const Guards&);
-void upsample_linear(const Upsampling&);
-
 }  // namespace hamflow

@@ -26,26 +26,26 @@ class FeatureRows {
     void smooth(int y) {
         const int w = p_.w;
         for (int c = 0; c < colors; ++c) {
-            float* HAMFLOW_RESTRICT column = blurred_.data() + margin_;
+            float* __restrict column = blurred_.data() + margin_;
             std::fill_n(column, w, 0.0f);
             for (int k = -p_.radius; k <= p_.radius; ++k) {
                 const int yy = std::min(std::max(y + k, 0), p_.h - 1);
-                const float* HAMFLOW_RESTRICT from =
+                const float* __restrict from =
                     p_.image + (static_cast<std::size_t>(yy) * w) * colors + c;
                 const float weight = p_.smoothing[k + p_.radius];
                 for (int x = 0; x < w; ++x) column[x] += weight * from[colors * x];
             }
             continue_row(column, p_.radius);
-            float* HAMFLOW_RESTRICT to = plane(y, c);
+            float* __restrict to = plane(y, c);
             std::fill_n(to, w, 0.0f);
             for (int k = -p_.radius; k <= p_.radius; ++k) {
                 const float weight = p_.smoothing[k + p_.radius];
                 for (int x = 0; x < w; ++x) to[x] += weight * column[x + k];
             }
         }
-        const float *HAMFLOW_RESTRICT r = plane(y, 0), *HAMFLOW_RESTRICT g = plane(y, 1);
-        const float* HAMFLOW_RESTRICT b = plane(y, 2);
-        float *HAMFLOW_RESTRICT m = plane(y, mean), *HAMFLOW_RESTRICT a = plane(y, against);
+        const float *__restrict r = plane(y, 0), *__restrict g = plane(y, 1);
+        const float* __restrict b = plane(y, 2);
+        float *__restrict m = plane(y, mean), *__restrict a = plane(y, against);
         for (int x = 0; x < w; ++x) {
             m[x] = (r[x] + g[x] + b[x]) * (1.0f / colors);
             a[x] = r[x] - b[x];
@@ -61,23 +61,23 @@ class FeatureRows {
 
     void write(int y) {
         const int w = p_.w;
-        const float *HAMFLOW_RESTRICT r = plane(y, 0), *HAMFLOW_RESTRICT g = plane(y, 1);
-        const float* HAMFLOW_RESTRICT b = plane(y, 2);
-        const float *HAMFLOW_RESTRICT m = plane(y, mean), *HAMFLOW_RESTRICT a = plane(y, against);
-        const float *HAMFLOW_RESTRICT mc[4], *HAMFLOW_RESTRICT ac[4];
+        const float *__restrict r = plane(y, 0), *__restrict g = plane(y, 1);
+        const float* __restrict b = plane(y, 2);
+        const float *__restrict m = plane(y, mean), *__restrict a = plane(y, against);
+        const float *__restrict mc[4], *__restrict ac[4];
         for (int k = 0; k < 4; ++k) {
             const int yy = std::min(std::max(y + k - (k < 2 ? 2 : 1), 0), p_.h - 1);
             mc[k] = plane(yy, mean);
             ac[k] = plane(yy, against);
         }
-        float* HAMFLOW_RESTRICT out = p_.out + static_cast<std::size_t>(y) * w * channels;
+        float* __restrict out = p_.out + static_cast<std::size_t>(y) * w * channels;
         const auto slope = [](float a2, float a1, float b1, float b2) HAMFLOW_INLINE_LAMBDA {
             return (8 * (b1 - a1) - (b2 - a2)) * (1.0f / 12);
         };
-        const float *HAMFLOW_RESTRICT m0 = mc[0], *HAMFLOW_RESTRICT m1 = mc[1];
-        const float *HAMFLOW_RESTRICT m2 = mc[2], *HAMFLOW_RESTRICT m3 = mc[3];
-        const float *HAMFLOW_RESTRICT a0 = ac[0], *HAMFLOW_RESTRICT a1 = ac[1];
-        const float *HAMFLOW_RESTRICT a2 = ac[2], *HAMFLOW_RESTRICT a3 = ac[3];
+        const float *__restrict m0 = mc[0], *__restrict m1 = mc[1];
+        const float *__restrict m2 = mc[2], *__restrict m3 = mc[3];
+        const float *__restrict a0 = ac[0], *__restrict a1 = ac[1];
+        const float *__restrict a2 = ac[2], *__restrict a3 = ac[3];
         HAMFLOW_INDEPENDENT
         for (int x = 0; x < w; ++x) {
             out[8 * x] = r[x];
@@ -98,7 +98,7 @@ class FeatureRows {
 };
 
 void compute_features(const Features& problem) {
-    for_blocks(Blocks(problem.h, 16), [&](int begin, int end) {
+    for_blocks(RowBlocks(problem.h, 16), [&](int begin, int end) {
         FeatureRows(problem).rows(begin, end);
     });
 }

@@ -3,10 +3,10 @@
 constexpr int near_reach = 2;  // pixels: features reach as far across a boundary
 
 // The largest square of a jump to a neighbor of each pixel of a row.
-void jump_row(const Guards& p, int y, float* HAMFLOW_RESTRICT largest) {
+void jump_row(const Guards& p, int y, float* __restrict largest) {
     const int w = p.w;
     const float* here = p.flow + 2 * static_cast<std::size_t>(y) * w;
-    const auto add = [&](const float* HAMFLOW_RESTRICT flow, std::ptrdiff_t to, int begin,
+    const auto add = [&](const float* __restrict flow, std::ptrdiff_t to, int begin,
                          int end) {
         for (int x = begin; x < end; ++x) {
             const float du = flow[2 * (x + to)] - flow[2 * x];
@@ -25,9 +25,9 @@ void jump_row(const Guards& p, int y, float* HAMFLOW_RESTRICT largest) {
 void edge_row(const Guards& p, int y) {
     const int w = p.w;
     const std::size_t row = static_cast<std::size_t>(y) * w;
-    const float* HAMFLOW_RESTRICT flow = p.flow + 2 * row;
+    const float* __restrict flow = p.flow + 2 * row;
     const float scale = 1 / (p.boundary * p.boundary);
-    const auto weigh = [&](std::ptrdiff_t to, int count, float* HAMFLOW_RESTRICT out) {
+    const auto weigh = [&](std::ptrdiff_t to, int count, float* __restrict out) {
         for (int x = 0; x < count; ++x) {
             const float du = flow[2 * (x + to)] - flow[2 * x];
             const float dv = flow[2 * (x + to) + 1] - flow[2 * x + 1];
@@ -39,13 +39,13 @@ void edge_row(const Guards& p, int y) {
     weigh(w, y + 1 < p.h ? w : 0, p.down + row);
 }
 
-void larger(float* HAMFLOW_RESTRICT to, const float* HAMFLOW_RESTRICT from, int count) {
+void larger(float* __restrict to, const float* __restrict from, int count) {
     for (int x = 0; x < count; ++x) to[x] = from[x] > to[x] ? from[x] : to[x];
 }
 
 void compute_guards(const Guards& p) {
     const int w = p.w;
-    for_blocks(Blocks(p.h, 16), [&](int begin, int end) {
+    for_blocks(RowBlocks(p.h, 16), [&](int begin, int end) {
         for (int y = begin; y < end; ++y) edge_row(p, y);
         if (!(p.near > 0)) {
             const std::size_t from = static_cast<std::size_t>(begin) * w;
@@ -74,9 +74,9 @@ void compute_guards(const Guards& p) {
                 if (y >= k) larger(jumps.data(), row(y - k), w);
                 if (y + k < p.h) larger(jumps.data(), row(y + k), w);
             }
-            const float *HAMFLOW_RESTRICT square = jumps.data();
-            const float *HAMFLOW_RESTRICT weight = p.weight + static_cast<std::size_t>(y) * w;
-            float *HAMFLOW_RESTRICT out = p.guarded + static_cast<std::size_t>(y) * w;
+            const float *__restrict square = jumps.data();
+            const float *__restrict weight = p.weight + static_cast<std::size_t>(y) * w;
+            float *__restrict out = p.guarded + static_cast<std::size_t>(y) * w;
             for (int x = 0; x < w; ++x) out[x] = weight[x] / (1 + square[x] * scale);
         }
     });
@@ -96,18 +96,18 @@ void upsample_linear(const Upsampling& p) {
     Buffer<Place> columns(p.out_w);
     for (int x = 0; x < p.out_w; ++x) columns[x] = place(x, p.w);
     const std::size_t pitch = static_cast<std::size_t>(p.w) * p.channels;
-    for_blocks(Blocks(p.out_h, 16), [&](int begin, int end) {
+    for_blocks(RowBlocks(p.out_h, 16), [&](int begin, int end) {
         Buffer<float> line(pitch);
         for (int y = begin; y < end; ++y) {
             const Place row = place(y, p.h);
-            const float* HAMFLOW_RESTRICT lower = p.field + row.before * pitch;
-            const float* HAMFLOW_RESTRICT upper = p.field + row.after * pitch;
-            float* HAMFLOW_RESTRICT mixed = line.data();
+            const float* __restrict lower = p.field + row.before * pitch;
+            const float* __restrict upper = p.field + row.after * pitch;
+            float* __restrict mixed = line.data();
             const float share = row.share;
             // In this order equal neighbors give exactly their value.
             for (std::size_t x = 0; x < pitch; ++x)
                 mixed[x] = lower[x] + share * (upper[x] - lower[x]);
-            float* HAMFLOW_RESTRICT out =
+            float* __restrict out =
                 p.out + static_cast<std::size_t>(y) * p.out_w * p.channels;
             for (int x = 0; x < p.out_w; ++x)
                 for (int c = 0; c < p.channels; ++c) {

@@ -26,10 +26,12 @@ class Interpolator {
           models_(static_cast<std::size_t>(groups_.count())) {}
 
     void solve() {
-        parallel_for(blocks(), [&](int block) {
+        // A piece needs a field of all groups: not too many pieces.
+        const int piece = std::max(32, (groups_.count() + 255) / 256);
+        parallel_pieces(groups_.count(), piece, [&](int begin, int end) {
             SeedGroups::Scratch scratch(groups_.count());
             Gathered around(p_);
-            for_block(block, [&](int g) {
+            for (int g = begin; g < end; ++g) {
                 NearSeed* near = &near_[static_cast<std::size_t>(g) * p_.neighbors];
                 count_[g] = groups_.nearest(g, p_.neighbors, scratch, near);
                 // From here on they are known by how much they count.
@@ -37,19 +39,19 @@ class Interpolator {
                     k->distance = std::exp(-k->distance / p_.reach) * p_.trust[k->seed];
                 const Neighborhood n = around.of(groups_.leader(g), near, count_[g]);
                 models_[g] = kernels_.affine_fit(n, kernels_.affine_start(n));
-            });
+            }
         });
         // A model that was refused once is refused for ever, as a group's own only gets better: only
         // what has changed in the round before needs to be looked at.
         std::vector<Affine> next(models_.size());
         std::vector<unsigned char> changed(models_.size(), 1), changes(models_.size());
         for (int round = 0; round < p_.rounds; ++round) {
-            parallel_for(blocks(), [&](int block) {
+            parallel_pieces(groups_.count(), piece, [&](int begin, int end) {
                 Gathered around(p_);
-                for_block(block, [&](int g) {
+                for (int g = begin; g < end; ++g) {
                     next[g] = models_[g];
                     changes[g] = improve(g, changed, around, next[g]);
-                });
+                }
             });
             models_.swap(next);
             changed.swap(changes);
@@ -63,16 +65,6 @@ class Interpolator {
     // fitted to so few seeds that a group is a large part of them.
     static constexpr float together = 0.1f;
     static constexpr int few = 64;
-
-    // A block needs a field of all groups: not too many blocks.
-    int block_size() const { return std::max(32, (groups_.count() + 255) / 256); }
-
-    int blocks() const { return (groups_.count() + block_size() - 1) / block_size(); }
-    template <class Body>
-    void for_block(int block, const Body& body) const {
-        const int end = std::min(groups_.count(), (block + 1) * block_size());
-        for (int g = block * block_size(); g < end; ++g) body(g);
-    }
 
     // The matches around a seed side by side.
     class Gathered {

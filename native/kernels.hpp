@@ -11,6 +11,7 @@
 #include "chain_pass.hpp"
 #include "convolution.hpp"
 #include "relabel.hpp"
+#include "simd/each_level.hpp"
 #include "window.hpp"
 
 namespace hamflow {
@@ -69,13 +70,6 @@ struct Kernels {
 };
 
 extern const Kernels reference_kernels;
-extern const Kernels portable_kernels;
-#if defined(HAMFLOW_X86)
-extern const Kernels avx2_kernels;
-extern const Kernels avx512_kernels;
-#endif
-#if defined(HAMFLOW_NEON)
-extern const Kernels neon_kernels;
-#endif
+HAMFLOW_DECLARE_TABLES(Kernels, kernels)
 
 }  // namespace hamflow

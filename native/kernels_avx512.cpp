@@ -1,4 +1,5 @@
-#include "level.inl"
+#include "kernels.hpp"
+#include "level.hpp"
 #include "simd/avx512.hpp"
 #include "simd/avx512_dot.hpp"
 #include "simd/avx512_labels.hpp"
@@ -6,20 +7,7 @@
 
 namespace hamflow {
 namespace avx512 {
-namespace {
-#include "turn.inl"
-#include "bits_tiles.inl"
-#include "pixel_tiles.inl"
-#include "min_projection.inl"
-#include "messages.inl"
-#include "scalar_products.inl"
-#include "matches.inl"
-#include "label_rows.inl"
-#include "chains.inl"
-#include "winner_takes_all.inl"
-#include "relabel.inl"
-#include "convolution.inl"
-}  // namespace
+constexpr char level_name[] = "avx512";
+#include "kernels_level.inl"
 }  // namespace avx512
-const Kernels avx512_kernels = HAMFLOW_KERNEL_TABLE("avx512", avx512);
 }  // namespace hamflow

@@ -50,10 +50,8 @@ void margins(int h, int w, int d, const T* slack, const std::int16_t* labels, fl
 
 template <class T>
 void add_values(std::size_t n, T* volume, const std::uint8_t* values, T factor) {
-    constexpr std::size_t chunk = 1 << 16;
-    parallel_for(static_cast<int>((n + chunk - 1) / chunk), [&](int index) {
-        const std::size_t end = std::min(n, (index + 1) * chunk);
-        for (std::size_t i = index * chunk; i < end; ++i)
+    parallel_pieces<std::size_t>(n, 1 << 16, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
             volume[i] = static_cast<T>(volume[i] + factor * values[i]);
     });
 }

@@ -9,8 +9,8 @@ constexpr int difference_rows = 3;  // from the last one warped back to the one 
 
 // Where each pixel of a row is taken from: the pixel to the left and above, and the weights of four
 // columns and rows (Catmull-Rom).
-struct Targets {
-    explicit Targets(int w)
+struct WarpTargets {
+    explicit WarpTargets(int w)
         : left(w), top(w), inside(w), weights{Buffer<float>(w), Buffer<float>(w), Buffer<float>(w),
                                               Buffer<float>(w), Buffer<float>(w), Buffer<float>(w),
                                               Buffer<float>(w), Buffer<float>(w)} {}
@@ -21,8 +21,8 @@ struct Targets {
 
 void cubic_row(const float* fraction, int w, Buffer<float>* weights) {
     // `fraction` may be the first of them.
-    float *c0 = weights[0].data(), *HAMFLOW_RESTRICT c1 = weights[1].data();
-    float *HAMFLOW_RESTRICT c2 = weights[2].data(), *HAMFLOW_RESTRICT c3 = weights[3].data();
+    float *c0 = weights[0].data(), *__restrict c1 = weights[1].data();
+    float *__restrict c2 = weights[2].data(), *__restrict c3 = weights[3].data();
     HAMFLOW_INDEPENDENT
     for (int x = 0; x < w; ++x) {
         const float t = fraction[x], t2 = t * t, t3 = t2 * t;
@@ -33,14 +33,14 @@ void cubic_row(const float* fraction, int w, Buffer<float>* weights) {
     }
 }
 
-void find_targets(const Variational& p, int y, Targets& targets) {
+void find_targets(const Variational& p, int y, WarpTargets& targets) {
     const int w = p.w;
-    const float* HAMFLOW_RESTRICT flow = p.flow + 2 * static_cast<std::size_t>(y) * w;
-    int* HAMFLOW_RESTRICT left = targets.left.data();
-    int* HAMFLOW_RESTRICT top = targets.top.data();
-    int* HAMFLOW_RESTRICT inside = targets.inside.data();
-    float *HAMFLOW_RESTRICT fx = targets.weights[0].data();  // overwritten by weights
-    float *HAMFLOW_RESTRICT fy = targets.weights[4].data();
+    const float* __restrict flow = p.flow + 2 * static_cast<std::size_t>(y) * w;
+    int* __restrict left = targets.left.data();
+    int* __restrict top = targets.top.data();
+    int* __restrict inside = targets.inside.data();
+    float *__restrict fx = targets.weights[0].data();  // overwritten by weights
+    float *__restrict fy = targets.weights[4].data();
     const float row = static_cast<float>(y);
     const float last_x = static_cast<float>(w - 1), last_y = static_cast<float>(p.h - 1);
     for (int x = 0; x < w; ++x) {
@@ -59,13 +59,13 @@ void find_targets(const Variational& p, int y, Targets& targets) {
 }
 
 // Sum and difference of the first frame's features and those of the second one, fetched back.
-void warp_row(const Variational& p, int y, const Targets& targets, float* HAMFLOW_RESTRICT sum,
-              float* HAMFLOW_RESTRICT difference) {
+void warp_row(const Variational& p, int y, const WarpTargets& targets, float* __restrict sum,
+              float* __restrict difference) {
     const std::size_t pitch = static_cast<std::size_t>(p.w) * channels;
     for (int x = 0; x < p.w; ++x) {
-        const float* HAMFLOW_RESTRICT here = p.f0 + y * pitch + x * channels;
-        float* HAMFLOW_RESTRICT s = sum + x * channels;
-        float* HAMFLOW_RESTRICT d = difference + x * channels;
+        const float* __restrict here = p.f0 + y * pitch + x * channels;
+        float* __restrict s = sum + x * channels;
+        float* __restrict d = difference + x * channels;
         if (!targets.inside[x]) {
             // There is no data term here, but derivatives of neighbors read this value.
             for (int f = 0; f < channels; ++f) s[f] = here[f] + here[f];
@@ -78,7 +78,7 @@ void warp_row(const Variational& p, int y, const Targets& targets, float* HAMFLO
             cx[k] = targets.weights[k][x];
             cy[k] = targets.weights[4 + k][x];
         }
-        const float* HAMFLOW_RESTRICT rows[4];
+        const float* __restrict rows[4];
         float border[4][4 * channels];
         if (left >= 1 && left + 2 < p.w && top >= 1 && top + 2 < p.h) {
             for (int r = 0; r < 4; ++r)
@@ -108,9 +108,9 @@ void warp_row(const Variational& p, int y, const Targets& targets, float* HAMFLO
 }
 
 // From interleaved channels to one row per channel.
-void planar(const float* HAMFLOW_RESTRICT from, int w, float* HAMFLOW_RESTRICT to,
+void planar(const float* __restrict from, int w, float* __restrict to,
             std::size_t pitch) {
-    float* HAMFLOW_RESTRICT out[channels];
+    float* __restrict out[channels];
     for (int f = 0; f < channels; ++f) out[f] = to + f * pitch;
     HAMFLOW_INDEPENDENT
     for (int x = 0; x < w; ++x) {
@@ -128,11 +128,11 @@ static_assert(channels == 8, "planar() writes eight of them");
 
 // The forms of a channel, added to those of its group. Five-point derivatives of the mean of both
 // frames.
-void add_channel(const float* HAMFLOW_RESTRICT mean, const float* const (&column)[4],
-                 const float* HAMFLOW_RESTRICT difference, int count, float zeta2,
+void add_channel(const float* __restrict mean, const float* const (&column)[4],
+                 const float* __restrict difference, int count, float zeta2,
                  float (&form)[terms][chunk]) {
-    const float *HAMFLOW_RESTRICT a2 = column[0], *HAMFLOW_RESTRICT a1 = column[1];
-    const float *HAMFLOW_RESTRICT b1 = column[2], *HAMFLOW_RESTRICT b2 = column[3];
+    const float *__restrict a2 = column[0], *__restrict a1 = column[1];
+    const float *__restrict b1 = column[2], *__restrict b2 = column[3];
     HAMFLOW_INDEPENDENT
     for (int x = 0; x < count; ++x) {
         const float dx =
@@ -201,9 +201,9 @@ class Linearization {
             row[-1] = row[-2] = row[0];
             row[w] = row[w + 1] = row[w - 1];
         }
-        const float* HAMFLOW_RESTRICT given = p_.weight + static_cast<std::size_t>(y) * w;
-        const int* HAMFLOW_RESTRICT inside = targets_.inside.data();
-        float* HAMFLOW_RESTRICT to = weight(y);
+        const float* __restrict given = p_.weight + static_cast<std::size_t>(y) * w;
+        const int* __restrict inside = targets_.inside.data();
+        float* __restrict to = weight(y);
         for (int x = 0; x < w; ++x) to[x] = inside[x] ? given[x] : 0;
     }
 
@@ -223,8 +223,8 @@ class Linearization {
         for (int g = 0; g < 2; ++g)
             for (int t = 0; t < terms; ++t)
                 for (int parity = 0; parity < 2; ++parity) {
-                    const float* HAMFLOW_RESTRICT from = form[g][t] + parity;
-                    float* HAMFLOW_RESTRICT to =
+                    const float* __restrict from = form[g][t] + parity;
+                    float* __restrict to =
                         forms_.group[g][t].row(y, board_.color(y, parity)) + x / 2;
                     for (int k = 0; k < (count - parity + 1) / 2; ++k) to[k] = from[2 * k];
                 }
@@ -235,6 +235,6 @@ class Linearization {
     const Forms& forms_;
     int next_;  // row to be warped
     std::size_t pitch_;
-    Targets targets_;
+    WarpTargets targets_;
     Buffer<float> interleaved_, weight_, sum_, difference_;
 };

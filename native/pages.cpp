@@ -3,7 +3,6 @@
 #include <deque>
 #include <mutex>
 #include <new>
-#include <utility>
 
 #include "compiler.hpp"
 
@@ -12,6 +11,9 @@
 #endif
 #if defined(__linux__)
 #include <sys/mman.h>
+#endif
+#if defined(__GLIBC__)
+#include <malloc.h>
 #endif
 
 namespace hamflow {
@@ -132,12 +134,11 @@ void give_block(Block block) noexcept {
 }
 
 std::size_t kept_bytes() { return store->bytes(); }
-void release_kept() { store->clear(); }
-
-Pages::Pages(std::size_t bytes) : block_(take_block(bytes)) {}
-Pages::Pages(Pages&& other) noexcept : block_(std::exchange(other.block_, Block{})) {}
-Pages::~Pages() { give_block(block_); }
-
-void* Pages::data() const { return block_.data; }
+void release_kept() {
+    store->clear();
+#if defined(__GLIBC__)
+    malloc_trim(0);  // it keeps what smaller arrays took
+#endif
+}
 
 }  // namespace hamflow

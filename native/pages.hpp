@@ -13,24 +13,11 @@ struct Block {
 };
 
 // At least so many bytes; large blocks come in large pages where the system has them. Throws
-// std::bad_alloc.
+// std::bad_alloc. What owns a block is a `Buffer` (simd/common.hpp).
 Block take_block(std::size_t bytes);
 void give_block(Block block) noexcept;
 
 std::size_t kept_bytes();  // for others, at the moment
-void release_kept();       // gives them back to the system
-
-class Pages {
-   public:
-    explicit Pages(std::size_t bytes);
-    Pages(Pages&& other) noexcept;
-    Pages& operator=(Pages&&) = delete;
-    ~Pages();
-
-    void* data() const;
-
-   private:
-    Block block_;
-};
+void release_kept();       // gives them, and what malloc keeps, back to the system
 
 }  // namespace hamflow

@@ -34,7 +34,7 @@ class PixelTile {
         for (int r = 0; r < rows_; ++r) {
             build_planes(p_, p_.bits0, y + r, row_.data(),
                          own_.data() + r * B::planes * stride(p_.w));
-            v_[r] = v_labels(win_, y + r, p_.h);
+            v_[r] = v_labels(win_, y + r, p_.to_h);
         }
         if (rows_ == 1) v_[1] = {0, 0};
         // The last tile overlaps the one before.
@@ -105,8 +105,8 @@ class PixelTile {
 template <class Tile, class MakeTile>
 void for_each_pixel_tile(const BitsPair& p, int planes, const MakeTile& make_tile) {
     const std::size_t row_bytes = planes * Tile::stride(p.w);
-    Buffer<std::uint8_t> targets(row_bytes * p.h);
-    parallel_for(p.h, [&](int y) {
+    Buffer<std::uint8_t> targets(row_bytes * p.to_h);
+    parallel_for(p.to_h, [&](int y) {
         Buffer<std::uint64_t> row(std::size_t(p.w) * p.words);
         Tile::build_planes(p, p.bits1, y, row.data(), targets.data() + row_bytes * y);
     });

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "completion_kernels.hpp"
@@ -30,6 +31,12 @@ std::uint64_t random_of(std::uint64_t k) {
     k = (k ^ (k >> 30)) * 0xbf58476d1ce4e5b9u;
     k = (k ^ (k >> 27)) * 0x94d049bb133111ebu;
     return k ^ (k >> 31);
+}
+
+// A random number for each place.
+std::uint64_t random_at(const float* place) {
+    const auto whole = [](float x) { return static_cast<std::uint64_t>(std::lround(x)); };
+    return random_of(random_of(whole(place[0])) + whole(place[1]));
 }
 
 // Symmetric positive definite, 8 x 8, in place; b becomes the solution. False if it is singular.
@@ -68,7 +75,12 @@ struct Single {
 class PlaneFinder {
    public:
     explicit PlaneFinder(const PlaneSearch& p) : p_(p), free_(static_cast<std::size_t>(p.seeds)) {
-        for (int s = 0; s < p.seeds; ++s) free_[s] = s;
+        ring_.reserve(free_.size());
+        for (int s = 0; s < p.seeds; ++s) {
+            free_[s] = s;
+            ring_.emplace_back(random_at(p.place + 2 * s), s);
+        }
+        std::sort(ring_.begin(), ring_.end());
         std::fill_n(p.plane, p.seeds, -1);
     }
 
@@ -88,16 +100,26 @@ class PlaneFinder {
             const bool enough = own.size() >= static_cast<std::size_t>(p_.least);
             for (int s : own) p_.plane[free_[s]] = enough ? found : taken;
             if (enough) std::copy_n(h.m, 9, p_.planes + 9 * found++);
-            free_.erase(std::remove_if(free_.begin(), free_.end(),
-                                       [&](int s) { return p_.plane[s] != -1; }),
-                        free_.end());
+            const auto used = [&](int s) { return p_.plane[s] != -1; };
+            free_.erase(std::remove_if(free_.begin(), free_.end(), used), free_.end());
+            ring_.erase(std::remove_if(ring_.begin(), ring_.end(),
+                                       [&](const Place& place) { return used(place.second); }),
+                        ring_.end());
         }
         for (int s = 0; s < p_.seeds; ++s) p_.plane[s] = std::max(p_.plane[s], -1);
         return found;
     }
 
    private:
+    using Place = std::pair<std::uint64_t, int>;
     static constexpr int taken = -2;
+
+    // The match left whose place has the next random number. If one match comes or goes, hardly any
+    // start is another one: with the numbers of the matches left, all behind it would be.
+    int center(std::uint64_t random) const {
+        auto next = std::lower_bound(ring_.begin(), ring_.end(), Place{random, 0});
+        return (next == ring_.end() ? ring_.begin() : next)->second;
+    }
 
     // The matches left side by side.
     void arrange() {
@@ -116,16 +138,14 @@ class PlaneFinder {
     float best_start(int k, Homography& best) const {
         std::vector<Homography> starts(static_cast<std::size_t>(p_.tries));
         std::vector<float> scores(starts.size(), -1.0f);
-        constexpr int at_once = 8;
-        parallel_for((p_.tries + at_once - 1) / at_once, [&](int first) {
+        parallel_pieces(p_.tries, 8, [&](int begin, int end) {
             std::vector<int> window(free_.size());
-            for (int t = first * at_once; t < std::min(p_.tries, (first + 1) * at_once); ++t) {
+            for (int t = begin; t < end; ++t) {
                 const std::uint64_t n = static_cast<std::uint64_t>(k) * p_.tries + t;
-                const std::size_t center = random_of(n) % free_.size();
+                const std::size_t s = static_cast<std::size_t>(center(random_of(n)));
                 const float size = sizes[t % 3];
                 const std::size_t count = static_cast<std::size_t>(kernels_.plane_window(
-                    matches_, x_[center], y_[center], size,
-                    p_.models + 6 * static_cast<std::size_t>(free_[center]),
+                    matches_, p_.place[2 * s], p_.place[2 * s + 1], size, p_.models + 6 * s,
                     2 * p_.tolerance + 0.02f * size, window.data()));
                 if (fit(window.data(), sample(window.data(), count, window_sample), 4, starts[t]))
                     scores[t] = kernels_.plane_score(matches_, Single(starts[t].m).m, p_.tolerance);
@@ -200,7 +220,8 @@ class PlaneFinder {
 
     const PlaneSearch& p_;
     const CompletionKernels& kernels_ = completion_kernels();
-    std::vector<int> free_;  // matches without a plane, from here on known by their number in it
+    std::vector<Place> ring_;  // matches without a plane, in the order of their random numbers
+    std::vector<int> free_;    // matches without a plane, from here on known by their number in it
     std::vector<float> x_, y_, u_, v_;
     PlaneMatches matches_{};
 };

@@ -25,7 +25,7 @@ int popcount(std::uint64_t x) {
 int distance(const BitsPair& p, const Window& win, int outside, int x, int y, int ku, int kv) {
     const long long tx = x + static_cast<long long>(win.u0) + ku;
     const long long ty = y + static_cast<long long>(win.v0) + kv;
-    if (tx < 0 || tx >= p.w || ty < 0 || ty >= p.h) return outside;
+    if (tx < 0 || tx >= p.w || ty < 0 || ty >= p.to_h) return outside;
     const std::size_t from = p.pixel(x, y);
     const std::size_t to = p.pixel(static_cast<int>(tx), static_cast<int>(ty));
     int sum = 0;
@@ -37,7 +37,7 @@ int distance(const BitsPair& p, const Window& win, int outside, int x, int y, in
 double cost(const PhiPair& p, const Window& win, double outside, int x, int y, int ku, int kv) {
     const long long tx = x + static_cast<long long>(win.u0) + ku;
     const long long ty = y + static_cast<long long>(win.v0) + kv;
-    if (tx < 0 || tx >= p.w || ty < 0 || ty >= p.h) return outside;
+    if (tx < 0 || tx >= p.w || ty < 0 || ty >= p.to_h) return outside;
     const float* a = p.phi0 + (static_cast<std::size_t>(y) * p.w + x) * p.m;
     const float* b = p.phi1 + (static_cast<std::size_t>(ty) * p.w + tx) * p.m;
     double sum = 0;

@@ -4,12 +4,12 @@
 
 #include "boundaries.hpp"
 #include "features.hpp"
+#include "simd/each_level.hpp"
 #include "variational.hpp"
 
 namespace hamflow {
 
 struct RefinementKernels {
-    const char* name;  // of the level
     void (*refine_variational)(const Variational&);
     void (*choose_motions)(const Boundaries&);
     void (*compute_features)(const Features&);
@@ -17,13 +17,9 @@ struct RefinementKernels {
     void (*upsample_linear)(const Upsampling&);
 };
 
-extern const RefinementKernels portable_refinement;
-#if defined(HAMFLOW_X86)
-extern const RefinementKernels avx2_refinement;
-extern const RefinementKernels avx512_refinement;
-#endif
-#if defined(HAMFLOW_NEON)
-extern const RefinementKernels neon_refinement;
-#endif
+HAMFLOW_DECLARE_TABLES(RefinementKernels, refinement)
+
+// Those of the level in use.
+const RefinementKernels& refinement_kernels();
 
 }  // namespace hamflow

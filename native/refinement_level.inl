@@ -1,20 +1,14 @@
-// What the .inl files of the refinement need: included first by every refinement_<isa>.cpp,
-// outside of its namespace.
-#pragma once
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-
-#include "pages.hpp"
-#include "refinement_kernels.hpp"
-#include "simd/common.hpp"
-#include "threads.hpp"
-
-#define HAMFLOW_REFINEMENT_TABLE(name, ns)                                             \
-    {                                                                                  \
-        name, ns::refine_variational, ns::choose_motions, ns::compute_features,        \
-            ns::compute_guards, ns::upsample_linear                                    \
-    }
+// Included by every refinement_<level>.cpp, within its namespace.
+namespace {
+#include "chessboard.inl"
+#include "vectors.inl"
+#include "linearization.inl"
+#include "relaxation.inl"
+#include "variational.inl"
+#include "stencil.inl"
+#include "boundaries.inl"
+#include "features.inl"
+#include "guards.inl"
+}  // namespace
+const RefinementKernels refinement = {refine_variational, choose_motions, compute_features,
+                                      compute_guards, upsample_linear};

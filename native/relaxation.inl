@@ -50,7 +50,7 @@ class Assembly {
         const float e2 = p_.epsilon * p_.epsilon;
         const bool first = y == 0, last = y + 1 == p_.h;
         struct Total {
-            const float *HAMFLOW_RESTRICT flow, *HAMFLOW_RESTRICT step;
+            const float *__restrict flow, *__restrict step;
             float operator[](int k) const { return flow[k] + step[k]; }
         };
         const auto total = [&](const Field& flow, const Field& step, int row, int c, int from) {
@@ -66,7 +66,7 @@ class Assembly {
         const Total vl = total(state_.v, state_.dv, y, other, shift - 1);
         const Total ur = total(state_.u, state_.du, y, other, shift);
         const Total vr = total(state_.v, state_.dv, y, other, shift);
-        float* HAMFLOW_RESTRICT out = psi(y, color);
+        float* __restrict out = psi(y, color);
         const auto one = [&](float ux, float vx, float uy, float vy) HAMFLOW_INLINE_LAMBDA {
             return 0.5f / std::sqrt(0.25f * (ux * ux + uy * uy + vx * vx + vy * vy) + e2);
         };
@@ -96,20 +96,20 @@ class Assembly {
     void add_group(int y, int color) {
         const int count = board_.count(y, color);
         const float e2 = p_.epsilon * p_.epsilon;
-        const float *HAMFLOW_RESTRICT du = state_.du.row(y, color);
-        const float *HAMFLOW_RESTRICT dv = state_.dv.row(y, color);
-        const float *HAMFLOW_RESTRICT weight = forms_.weight.row(y, color);
-        float *HAMFLOW_RESTRICT uu = system_.uu.row(y, color);
-        float *HAMFLOW_RESTRICT uv = system_.uv.row(y, color);
-        float *HAMFLOW_RESTRICT vv = system_.vv.row(y, color);
-        float *HAMFLOW_RESTRICT bu = system_.bu.row(y, color);
-        float *HAMFLOW_RESTRICT bv = system_.bv.row(y, color);
-        const float *HAMFLOW_RESTRICT juu = forms_.group[g][0].row(y, color);
-        const float *HAMFLOW_RESTRICT juv = forms_.group[g][1].row(y, color);
-        const float *HAMFLOW_RESTRICT jvv = forms_.group[g][2].row(y, color);
-        const float *HAMFLOW_RESTRICT jut = forms_.group[g][3].row(y, color);
-        const float *HAMFLOW_RESTRICT jvt = forms_.group[g][4].row(y, color);
-        const float *HAMFLOW_RESTRICT jtt = forms_.group[g][5].row(y, color);
+        const float *__restrict du = state_.du.row(y, color);
+        const float *__restrict dv = state_.dv.row(y, color);
+        const float *__restrict weight = forms_.weight.row(y, color);
+        float *__restrict uu = system_.uu.row(y, color);
+        float *__restrict uv = system_.uv.row(y, color);
+        float *__restrict vv = system_.vv.row(y, color);
+        float *__restrict bu = system_.bu.row(y, color);
+        float *__restrict bv = system_.bv.row(y, color);
+        const float *__restrict juu = forms_.group[g][0].row(y, color);
+        const float *__restrict juv = forms_.group[g][1].row(y, color);
+        const float *__restrict jvv = forms_.group[g][2].row(y, color);
+        const float *__restrict jut = forms_.group[g][3].row(y, color);
+        const float *__restrict jvt = forms_.group[g][4].row(y, color);
+        const float *__restrict jtt = forms_.group[g][5].row(y, color);
         const float strength = 0.5f * p_.strength[g];
         // What the first group finds there is undefined.
         const auto before = [](float value) HAMFLOW_INLINE_LAMBDA { return g == 0 ? 0.0f : value; };
@@ -132,29 +132,29 @@ class Assembly {
         const int count = board_.count(y, color), shift = board_.shift(y, color);
         const int other = 1 - color;
         const int above = std::max(y - 1, 0), below = std::min(y + 1, p_.h - 1);
-        const float *HAMFLOW_RESTRICT here = psi(y, color);
-        const float *HAMFLOW_RESTRICT side = psi(y, other) + shift;
-        const float *HAMFLOW_RESTRICT psi_a = psi(above, other);
-        const float *HAMFLOW_RESTRICT psi_b = psi(below, other);
-        const float *HAMFLOW_RESTRICT edge_l = state_.right.row(y, other) + shift - 1;
-        const float *HAMFLOW_RESTRICT edge_r = state_.right.row(y, color);
-        const float *HAMFLOW_RESTRICT edge_a = state_.down.row(y - 1, other);
-        const float *HAMFLOW_RESTRICT edge_b = state_.down.row(y, color);
-        const float *HAMFLOW_RESTRICT u = state_.u.row(y, color);
-        const float *HAMFLOW_RESTRICT v = state_.v.row(y, color);
-        const float *HAMFLOW_RESTRICT us = state_.u.row(y, other) + shift;
-        const float *HAMFLOW_RESTRICT vs = state_.v.row(y, other) + shift;
-        const float *HAMFLOW_RESTRICT ua = state_.u.row(y - 1, other);
-        const float *HAMFLOW_RESTRICT va = state_.v.row(y - 1, other);
-        const float *HAMFLOW_RESTRICT ub = state_.u.row(y + 1, other);
-        const float *HAMFLOW_RESTRICT vb = state_.v.row(y + 1, other);
-        float *HAMFLOW_RESTRICT uu = system_.uu.row(y, color);
-        float *HAMFLOW_RESTRICT uv = system_.uv.row(y, color);
-        float *HAMFLOW_RESTRICT vv = system_.vv.row(y, color);
-        float *HAMFLOW_RESTRICT bu = system_.bu.row(y, color);
-        float *HAMFLOW_RESTRICT bv = system_.bv.row(y, color);
-        float *HAMFLOW_RESTRICT right = system_.right.row(y, color);
-        float *HAMFLOW_RESTRICT down = system_.down.row(y, color);
+        const float *__restrict here = psi(y, color);
+        const float *__restrict side = psi(y, other) + shift;
+        const float *__restrict psi_a = psi(above, other);
+        const float *__restrict psi_b = psi(below, other);
+        const float *__restrict edge_l = state_.right.row(y, other) + shift - 1;
+        const float *__restrict edge_r = state_.right.row(y, color);
+        const float *__restrict edge_a = state_.down.row(y - 1, other);
+        const float *__restrict edge_b = state_.down.row(y, color);
+        const float *__restrict u = state_.u.row(y, color);
+        const float *__restrict v = state_.v.row(y, color);
+        const float *__restrict us = state_.u.row(y, other) + shift;
+        const float *__restrict vs = state_.v.row(y, other) + shift;
+        const float *__restrict ua = state_.u.row(y - 1, other);
+        const float *__restrict va = state_.v.row(y - 1, other);
+        const float *__restrict ub = state_.u.row(y + 1, other);
+        const float *__restrict vb = state_.v.row(y + 1, other);
+        float *__restrict uu = system_.uu.row(y, color);
+        float *__restrict uv = system_.uv.row(y, color);
+        float *__restrict vv = system_.vv.row(y, color);
+        float *__restrict bu = system_.bu.row(y, color);
+        float *__restrict bv = system_.bv.row(y, color);
+        float *__restrict right = system_.right.row(y, color);
+        float *__restrict down = system_.down.row(y, color);
         HAMFLOW_INDEPENDENT
         for (int k = 0; k < count; ++k) {
             const float cl = edge_l[k] * (here[k] + side[k - 1]);
@@ -193,23 +193,23 @@ void relax_row(const Board& board, const System& s, const State& state, float om
                int color) {
     const int shift = board.shift(y, color), other = 1 - color;
     const int count = round_up(board.count(y, color), lanes);
-    const float *HAMFLOW_RESTRICT bu = s.bu.row(y, color);
-    const float *HAMFLOW_RESTRICT bv = s.bv.row(y, color);
-    const float *HAMFLOW_RESTRICT uu = s.uu.row(y, color);
-    const float *HAMFLOW_RESTRICT uv = s.uv.row(y, color);
-    const float *HAMFLOW_RESTRICT vv = s.vv.row(y, color);
-    const float *HAMFLOW_RESTRICT cl = s.right.row(y, other) + shift - 1;
-    const float *HAMFLOW_RESTRICT cr = s.right.row(y, color);
-    const float *HAMFLOW_RESTRICT ca = s.down.row(y - 1, other);
-    const float *HAMFLOW_RESTRICT cb = s.down.row(y, color);
-    const float *HAMFLOW_RESTRICT us = state.du.row(y, other) + shift;
-    const float *HAMFLOW_RESTRICT vs = state.dv.row(y, other) + shift;
-    const float *HAMFLOW_RESTRICT ua = state.du.row(y - 1, other);
-    const float *HAMFLOW_RESTRICT va = state.dv.row(y - 1, other);
-    const float *HAMFLOW_RESTRICT ub = state.du.row(y + 1, other);
-    const float *HAMFLOW_RESTRICT vb = state.dv.row(y + 1, other);
-    float *HAMFLOW_RESTRICT du = state.du.row(y, color);
-    float *HAMFLOW_RESTRICT dv = state.dv.row(y, color);
+    const float *__restrict bu = s.bu.row(y, color);
+    const float *__restrict bv = s.bv.row(y, color);
+    const float *__restrict uu = s.uu.row(y, color);
+    const float *__restrict uv = s.uv.row(y, color);
+    const float *__restrict vv = s.vv.row(y, color);
+    const float *__restrict cl = s.right.row(y, other) + shift - 1;
+    const float *__restrict cr = s.right.row(y, color);
+    const float *__restrict ca = s.down.row(y - 1, other);
+    const float *__restrict cb = s.down.row(y, color);
+    const float *__restrict us = state.du.row(y, other) + shift;
+    const float *__restrict vs = state.dv.row(y, other) + shift;
+    const float *__restrict ua = state.du.row(y - 1, other);
+    const float *__restrict va = state.dv.row(y - 1, other);
+    const float *__restrict ub = state.du.row(y + 1, other);
+    const float *__restrict vb = state.dv.row(y + 1, other);
+    float *__restrict du = state.du.row(y, color);
+    float *__restrict dv = state.dv.row(y, color);
     const float keep = 1 - omega;
     HAMFLOW_INDEPENDENT
     for (int k = 0; k < count; ++k) {
@@ -248,7 +248,7 @@ class Relaxation {
     }
 
     void pass(int halves) {
-        const Blocks blocks(board_.h, 2 * halves);
+        const RowBlocks blocks(board_.h, 2 * halves);
         for_blocks(blocks, [&](int begin, int end) {
             front(begin, end + halves, halves, [&](int half, int* from, int* to) {
                 *from = begin == 0 ? 0 : begin + half;

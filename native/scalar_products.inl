@@ -153,7 +153,7 @@ class ProductSink {
     void finish() const {
         for_each_pixel([&](int y, int i, int x, std::size_t local, std::size_t global) {
             const LabelRange u = u_labels(b_.win, x, b_.phi.w);
-            const LabelRange v = v_labels(b_.win, y, b_.phi.h);
+            const LabelRange v = v_labels(b_.win, y, b_.phi.to_h);
             if (wants_u) finish_u(u, v, local * b_.lanes + i, global);
             if (wants_v) finish_v(u, v, local * b_.win.dv, global);
         });
@@ -295,7 +295,7 @@ void run_products(const PhiPair& phi, const Window& win, float outside, const fl
         // kv0 is the label of the block's first row; row r has kv0 - r.
         for (int kv0 = 0; kv0 < win.dv + b.rows - 1; ++kv0) {
             const long long row = static_cast<long long>(b.y0) + win.v0 + kv0;
-            if (row < 0 || row >= phi.h) continue;
+            if (row < 0 || row >= phi.to_h) continue;
             pack_targets(b, static_cast<int>(row), packed.data());
             for (int r = 0; r < b.rows; ++r)
                 if (kv0 - r >= 0 && kv0 - r < win.dv)

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <vector>
 
 #include "completion_kernels.hpp"
@@ -37,9 +36,8 @@ class Scorer {
             for (std::size_t i = 0; i < n_; ++i) mask[i] = p_.kept[i] != 0;
             kernels.count_support(plan, mask.data(), kept.data());
         });
-        constexpr int block = 512;
-        parallel_for((p_.pixels + block - 1) / block, [&](int b) {
-            kernels.judge_candidates(p_, plan, b * block, std::min(p_.pixels, (b + 1) * block));
+        parallel_pieces(p_.pixels, 512, [&](int begin, int end) {
+            kernels.judge_candidates(p_, plan, begin, end);
         });
     }
 

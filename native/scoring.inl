@@ -73,9 +73,9 @@ void count_support(const ScoringPlan& plan, const std::uint8_t* mask, std::uint3
 }
 
 // The targets of one candidate, row by row.
-class Targets {
+class CandidateTargets {
    public:
-    Targets(const Scoring& p, const ScoringPlan& plan, int label)
+    CandidateTargets(const Scoring& p, const ScoringPlan& plan, int label)
         : p_(p), plan_(plan), h_(p.h), w_(p.w), width_(static_cast<std::size_t>(p.w)),
           motion_(p.motion + 2 * static_cast<std::size_t>(label) * p.h * p.w), x0_(width_),
           y0_(width_), to_(width_), inside_(width_), found_(rows * width_, 0), column_(width_, 0),
@@ -183,7 +183,7 @@ class Targets {
 void describe_candidate(const Scoring& p, const ScoringPlan& plan, int label,
                         std::uint32_t* words, std::uint32_t* support) {
     const std::size_t width = static_cast<std::size_t>(p.w);
-    Targets targets(p, plan, label);
+    CandidateTargets targets(p, plan, label);
     Buffer<std::uint8_t> agreeing(wide_rows * width);
     const auto row = [&](int y) HAMFLOW_INLINE_LAMBDA {
         return agreeing.data() + static_cast<std::size_t>(y % wide_rows) * width;

@@ -57,9 +57,8 @@ template <class Link, class Parts>
 void keep_shortest(int nodes, std::vector<std::size_t>& first, std::vector<Link>& links,
                    const Parts& parts) {
     std::vector<std::size_t> kept(first.size(), 0);
-    constexpr int block = 256;
-    parallel_for((nodes + block - 1) / block, [&](int b) {
-        for (int n = b * block; n < std::min(nodes, (b + 1) * block); ++n) {
+    parallel_pieces(nodes, 256, [&](int first_node, int last_node) {
+        for (int n = first_node; n < last_node; ++n) {
             const auto begin = links.begin() + static_cast<std::ptrdiff_t>(first[n]);
             const auto end = links.begin() + static_cast<std::ptrdiff_t>(first[n + 1]);
             std::sort(begin, end,

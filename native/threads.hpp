@@ -3,6 +3,7 @@
 // the thread that computes it, and outputs are the same bytes for any number of threads.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -37,6 +38,16 @@ void parallel_for(int count, const Body& body) {
         count,
         [](void* context, int index) { (*static_cast<const Body*>(context))(index); },
         const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+// body(begin, end) for each piece of [0, n), `piece` long but for the last: for work of which a single
+// index would not be worth its handing out.
+template <class Int, class Body>
+void parallel_pieces(Int n, Int piece, const Body& body) {
+    parallel_for(static_cast<int>((n + piece - 1) / piece), [&](int index) {
+        const Int begin = static_cast<Int>(index) * piece;
+        body(begin, std::min(n, begin + piece));
+    });
 }
 
 // body(room, index), where a room, made by `make()`, is used by one thread at a time and then again.

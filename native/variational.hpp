@@ -28,6 +28,4 @@ struct Variational {
     float* flow;                 // h x w x 2, apart from it
 };
 
-void refine_variational(const Variational&);
-
 }  // namespace hamflow

@@ -10,7 +10,7 @@ class Solver {
           stored_(board_, Forms::count, !again()), forms_(stored_, 0) {}
 
     void solve() {
-        const Blocks blocks(p_.h, 16);
+        const RowBlocks blocks(p_.h, 16);
         for_blocks(blocks, [&](int begin, int end) {
             Buffer<float> right(p_.w + width, 0.0f), down(p_.w + width, 0.0f);
             for (int y = begin; y < end; ++y) start(y, right.data(), down.data());
@@ -50,7 +50,7 @@ class Solver {
         }
     }
 
-    void start(int y, float* HAMFLOW_RESTRICT right, float* HAMFLOW_RESTRICT down) {
+    void start(int y, float* __restrict right, float* __restrict down) {
         const int w = p_.w;
         const std::size_t row = static_cast<std::size_t>(y) * w;
         std::copy_n(p_.start + 2 * row, 2 * w, p_.flow + 2 * row);
@@ -69,7 +69,7 @@ class Solver {
         else
             std::fill_n(down, w, 0.0f);
         if (p_.right) {
-            const float *HAMFLOW_RESTRICT r = p_.right + row, *HAMFLOW_RESTRICT d = p_.down + row;
+            const float *__restrict r = p_.right + row, *__restrict d = p_.down + row;
             for (int x = 0; x < w; ++x) {
                 right[x] *= r[x];
                 down[x] *= d[x];
@@ -80,8 +80,8 @@ class Solver {
     }
 
     // alpha / 2 times the weights by contrast; writes up to the end of the last vector.
-    void contrasts(const float* HAMFLOW_RESTRICT a, const float* HAMFLOW_RESTRICT b, int count,
-                   float* HAMFLOW_RESTRICT out) const {
+    void contrasts(const float* __restrict a, const float* __restrict b, int count,
+                   float* __restrict out) const {
         for (int x = 0; x < count; ++x) {
             const float *p = a + x * channels, *q = b + x * channels;
             out[x] = std::fabs(p[0] - q[0]) + std::fabs(p[1] - q[1]) + std::fabs(p[2] - q[2]);
@@ -102,8 +102,8 @@ class Solver {
         }
     }
 
-    static void add(float* HAMFLOW_RESTRICT u, float* HAMFLOW_RESTRICT du, int count, float limit,
-                    const float* HAMFLOW_RESTRICT start, float* HAMFLOW_RESTRICT flow) {
+    static void add(float* __restrict u, float* __restrict du, int count, float limit,
+                    const float* __restrict start, float* __restrict flow) {
         const auto bounded = [](float x, float low, float high) HAMFLOW_INLINE_LAMBDA {
             x = x < high ? x : high;
             return x > low ? x : low;

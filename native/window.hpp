@@ -44,18 +44,20 @@ HAMFLOW_INLINE LabelRange v_labels(const Window& win, int y, int h) {
     return labels_inside(y, win.v0, win.dv, h);
 }
 
-// Two fields of packed descriptors of one or two 64-bit words, both h x w x words, row-major; or,
-// with the strides swapped, the same two transposed in place: u and v change their roles.
+// Two fields of packed descriptors of one or two 64-bit words, h x w x words and to_h x w x words,
+// row-major; or, with the strides swapped, the same two transposed in place: u and v change their
+// roles. A strip of an image is matched with the rows of the other one that its window reaches.
 struct BitsPair {
     const std::uint64_t* bits0;
     const std::uint64_t* bits1;
     int h, w, words;
+    int to_h, to_w;  // of the second field
     std::size_t step_y, step_x;
 
     HAMFLOW_INLINE BitsPair(const std::uint64_t* b0, const std::uint64_t* b1, int height, int width,
-                            int words_per_pixel)
+                            int words_per_pixel, int to_height = 0)
         : bits0(b0), bits1(b1), h(height), w(width), words(words_per_pixel),
-          step_y(static_cast<std::size_t>(width)), step_x(1) {}
+          to_h(to_height ? to_height : height), to_w(width), step_y(static_cast<std::size_t>(width)), step_x(1) {}
     // Where pixel (x, y) is, also in the outputs.
     HAMFLOW_INLINE std::size_t pixel(int x, int y) const { return y * step_y + x * step_x; }
     // The words of a pixel of the first image, and of the second.
@@ -67,17 +69,20 @@ struct BitsPair {
     }
     HAMFLOW_INLINE BitsPair transposed() const {
         BitsPair t(bits0, bits1, w, h, words);
+        t.to_h = to_w;
+        t.to_w = to_h;
         t.step_y = step_x;
         t.step_x = step_y;
         return t;
     }
 };
 
-// Two fields of float descriptors, both h x w x m, row-major.
+// Two fields of float descriptors, h x w x m and to_h x w x m, row-major.
 struct PhiPair {
     const float* phi0;
     const float* phi1;
     int h, w, m;
+    int to_h = h;
 };
 
 // The cost of eq. 1 from bits, c = step * distance + base, and c_outside.

@@ -28,11 +28,8 @@ HAMFLOW_INLINE T minimum(const T* c, int count) {
 
 template <class T>
 void best_labels(const T* costs, std::size_t n, int count, int first, std::int16_t* labels) {
-    // Chunks of pixels rather than pixels: an index must be worth its handing out.
-    constexpr std::size_t chunk = 4096;
-    parallel_for(static_cast<int>((n + chunk - 1) / chunk), [&](int index) {
-        const std::size_t end = std::min(n, (index + 1) * chunk);
-        for (std::size_t i = index * chunk; i < end; ++i) {
+    parallel_pieces<std::size_t>(n, 4096, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
             const T* c = costs + i * count;
             const T best = minimum(c, count);
             labels[i] = static_cast<std::int16_t>(

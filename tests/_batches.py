@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -138,6 +141,23 @@ def wait_until(done: Callable[[], Any], seconds: float = 60.0) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("it did not happen")
+
+
+def killed_leader(*words: str, out: Path) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Run a program that leads a batch, and kill it after three pairs.
+
+    Returns what the log says of the pairs that are done, and when their files were written.
+    """
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    leader = subprocess.Popen([sys.executable, "-c", *words], env=environment)
+    try:
+        wait_until(lambda: logged(out) >= 3)
+    finally:
+        leader.kill()
+        leader.wait()
+    records = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()[1:]]
+    kept = {name for record in records for name in record["files"]}
+    return records, {name: when for name, when in times(out).items() if name in kept}
 
 
 def logged(out: Path) -> int:

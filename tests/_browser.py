@@ -91,3 +91,9 @@ def mark(page: Page, x: int, y: int) -> Any:
     told = "hamflow.inspector.answer"
     wait(page, f"{told}?.x === {x} && {told}?.y === {y}")
     return page.evaluate(told)
+
+
+def is_light(page: Page) -> bool:
+    """Whether the background is nearer to white than to black."""
+    color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(map(int, color.removeprefix("rgb(").rstrip(")").split(","))) > 3 * 128

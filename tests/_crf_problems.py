@@ -231,7 +231,7 @@ def parameters(draw: st.DrawFn, **fixed: Any) -> dict[str, Any]:
         "kappa": draw(st.sampled_from([0.2, 0.2, 0.0, 1.0])),
         "minorant": draw(st.sampled_from(["sequential", "hierarchical"])),
         "arithmetic": draw(st.sampled_from(["int16", "float32"])),
-        "rounding": draw(st.sampled_from(["argmin", "icm", "chains"])),
+        "rounding": draw(st.sampled_from(["argmin", "icm", "rows", "chains"])),
     }
     return some | fixed
 
@@ -303,8 +303,16 @@ def random_labels(rng: np.random.Generator, problem: Problem) -> tuple[Array, Ar
     )
 
 
+def random_unary(problem: Problem, seed: int, most: int = 60) -> tuple[Array, Array]:
+    """Costs of the labels of both planes."""
+    rng = np.random.default_rng(seed)
+    counts = (problem.window.du, problem.window.dv)
+    a, b = (rng.integers(0, most + 1, (*problem.shape, n)).astype(np.uint8) for n in counts)
+    return a, b
+
+
 def same_result(a: CrfResult, b: CrfResult) -> bool:
-    arrays = ("u", "v", "slack_u", "slack_v", "lam_v")
+    arrays = ("u", "v", "slack_u", "slack_v", "lam_v", "margin")
     numbers = ("bound", "energy", "gap", "scale")
     return all(same_bytes(getattr(a, name), getattr(b, name)) for name in arrays) and all(
         getattr(a, name) == getattr(b, name) for name in numbers

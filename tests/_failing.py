@@ -1,7 +1,8 @@
-"""Commands that must fail with one sentence."""
+"""Commands that must fail with one sentence, and a disk that is full."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -29,3 +30,8 @@ def failing_command(
         return captured.err
 
     return run
+
+
+def full_disk(*_: object) -> None:
+    """Stands in for a call of the operating system."""
+    raise OSError(errno.ENOSPC, "No space left on device")

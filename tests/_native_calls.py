@@ -26,8 +26,11 @@ def fields(kind: str) -> Arguments:
     return {name: np.zeros((H, W, 6), np.float32) for name in ("phi0", "phi1")}
 
 
-def arguments(function: str) -> Arguments:
-    """Good arguments of a kernel, all arrays new."""
+def zeros(*shape: int, dtype: Any = np.float32) -> Array:
+    return np.zeros(shape, dtype)
+
+
+def matching() -> dict[str, Arguments]:
     f32, i16 = np.float32, np.int16
     bits, phi = fields("bits"), fields("phi")
     window = {"window": WINDOW}
@@ -37,7 +40,7 @@ def arguments(function: str) -> Arguments:
     to_u: Arguments = {"to": "u", "lam": volume(f32, 2), "out": volume(f32, 3)}
     to_u16: Arguments = {"to": "u", "lam": volume(i16, 2), "out": volume(i16, 3)}
     labels = {"first": -1, "labels": np.zeros((H, W), i16)}
-    every: dict[str, Arguments] = {
+    return {
         "min_projection": bits
         | window
         | {"outside": 32, "cu": volume(np.uint8, 3), "cv": volume(np.uint8, 2)}
@@ -56,15 +59,9 @@ def arguments(function: str) -> Arguments:
         "rescan_bits": bits | window | {"outside": 32} | flow,
         "rescan_phi": phi | window | {"outside": 0.0} | flow,
     }
-    return every[function]
 
 
-def later_arguments(function: str) -> Arguments:
-    """Good arguments of a kernel of the refinement, all arrays new."""
-
-    def zeros(*shape: int, dtype: Any = np.float32) -> Array:
-        return np.zeros(shape, dtype)
-
+def completion_and_refinement() -> dict[str, Arguments]:
     steps = {"right": zeros(H, W), "down": zeros(H, W)}
     pixel = {"pixel": zeros(1, dtype=np.int32)}
     pair = {"f0": zeros(H, W, 8), "f1": zeros(H, W, 8)}
@@ -72,7 +69,7 @@ def later_arguments(function: str) -> Arguments:
     seeds = {"place": zeros(1, 2), "match": zeros(1, 2)}
     masked = flow, zeros(H, W, dtype=np.uint8)
     ways = {"flow": flow, "backward": zeros(H, W, 2), "hiding": (0.01, 0.5)}
-    every: dict[str, Arguments] = {
+    return {
         "reduce": {"image": zeros(H, W, 3), "factor": 2, "out": zeros(2, 3, 3)},
         "smooth": {"image": zeros(H, W, 3), "weights": zeros(3), "smoothed": zeros(H, W, 3)},
         "contrasts": {"image": zeros(H, W, 3)} | steps,
@@ -128,15 +125,9 @@ def later_arguments(function: str) -> Arguments:
         | {"neighborhood": (1, 1.0, 1.0), "data": (1.0, 1.0), "agreement": (1.0, 1.0, 1.0)}
         | {"margins": (0.1, 0.1), "flow": flow},
     }
-    return every[function]
 
 
-def more_arguments(function: str) -> Arguments:
-    """Good arguments of the other kernels, all arrays new."""
-
-    def zeros(*shape: int, dtype: Any = np.float32) -> Array:
-        return np.zeros(shape, dtype)
-
+def others() -> dict[str, Arguments]:
     bits, window = fields("bits"), {"window": WINDOW}
     edges = {"right": zeros(H, W, 3), "down": zeros(H, W, 3), "reach": 1, "blocks": "rows"}
     u, v = zeros(H, W, dtype=np.int16), zeros(H, W, dtype=np.int16)
@@ -151,7 +142,7 @@ def more_arguments(function: str) -> Arguments:
         )
         for length, wide in ((4, True), (32, False))
     ]
-    every: dict[str, Arguments] = {
+    return {
         "chain_pass": {"lam": zeros(H, W, 3), "hold": zeros(H, W, 3), "s": None}
         | {"edges": zeros(H, W, 3), "shares": None, "vertical": False, "reverse": True, "reach": 1},
         "relabel": bits | window | edges | {"cost": (1.0, 0.0, 32.0), "v": v, "u": u},
@@ -194,10 +185,8 @@ def more_arguments(function: str) -> Arguments:
         "clear": {"bytes": zeros(9, dtype=np.uint8)},
         "all_within": {"array": zeros(H, W), "limit": 1.0},
     }
-    return every[function]
 
 
-_TABLES = (arguments, later_arguments, more_arguments)
 FUNCTIONS = sorted(
     name
     for name in dir(_native)
@@ -214,9 +203,4 @@ FUNCTIONS = sorted(
 
 def good_arguments(function: str) -> Arguments:
     """Return good arguments of any of `FUNCTIONS`, all arrays new."""
-    for table in _TABLES:
-        try:
-            return table(function)
-        except KeyError:
-            continue
-    raise KeyError(f"{function} has no arguments here; add them")
+    return (matching() | completion_and_refinement() | others())[function]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import hypothesis.strategies as st
 import numpy as np
+from hypothesis import settings
 from numpy.typing import NDArray
 
 import hamflow
@@ -43,6 +48,11 @@ class BitsProblem:
 
     def __repr__(self) -> str:  # what hypothesis prints; the bits follow from the strategy's seed
         return f"BitsProblem({self.bits0.shape}, {self.window}, outside={self.outside})"
+
+
+def examples(number: int) -> settings:
+    """Ask for so many examples, or fewer under sanitizers, where each takes much longer."""
+    return settings(max_examples=min(number, int(os.environ.get("HAMFLOW_TEST_EXAMPLES", number))))
 
 
 # --- random problems -----------------------------------------------------------------------------
@@ -208,6 +218,17 @@ def everywhere(work: Callable[[], T]) -> Iterator[T]:
             yield at_level(level, lambda count=count: with_threads(count, work))
 
 
+def same_everywhere(work: Callable[[], Array | Iterable[Array]]) -> bool:
+    """Say whether the arrays of `work` depend neither on the level nor on the threads."""
+
+    def arrays() -> list[Array]:
+        result = work()
+        return [result] if isinstance(result, np.ndarray) else list(result)
+
+    first, *others = everywhere(arrays)
+    return all(same_bytes(a, b) for other in others for a, b in zip(first, other, strict=True))
+
+
 def same_bytes(a: Array | None, b: Array | None) -> bool:
     if a is None or b is None:
         return a is b
@@ -228,10 +249,57 @@ def run_python(
     )
 
 
-def with_level(name: str, work: Callable[[], T]) -> T:
-    """Return what `work` gives by the code for one instruction set."""
-    assert hamflow._native.force_level(name)
+@contextmanager
+def fork_without_warning() -> Iterator[None]:
+    """Python 3.12 and later warn of fork with threads, which some tests want."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+@contextmanager
+def started_python(
+    *args: str, stderr: int = subprocess.PIPE, **environment: str
+) -> Iterator[subprocess.Popen[str]]:
+    """Run Python in a process and a session of its own, which ends here at the latest."""
+    process = subprocess.Popen(
+        [sys.executable, *args],
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        return work()
+        yield process
     finally:
-        hamflow._native.force_level(None)
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def check_interrupt(code: str, threads: str, *, wait: float = 0, limit: float = 5) -> None:
+    """Send Ctrl-C to a process that says that it has started; it must stop within some seconds.
+
+    It works with `threads` threads, says that it was interrupted, and then whether it still works.
+    """
+    # What starts the tests may have told them to ignore Ctrl-C, which children inherit.
+    code = f"""import signal, sys, numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import hamflow
+hamflow.set_num_threads({threads})
+{code}"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "started\n"
+            time.sleep(wait)
+            process.send_signal(signal.SIGINT)
+            sent = time.monotonic()
+            assert process.stdout.readline() == "interrupted\n"
+            assert time.monotonic() - sent < limit
+            assert process.stdout.readline() == "True\n"
+            assert process.wait(30) == 0
+        finally:
+            process.kill()

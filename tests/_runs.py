@@ -10,11 +10,11 @@ from safetensors.numpy import save_file
 
 from _networks import random_weights
 from experiments.paper import table1
-from experiments.paper.runs import CHECKPOINT
 from experiments.paper.table1 import parse_network
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.weights import save_weights
 from hamflow.learning.config import config_of, config_values
+from hamflow.learning.state import CHECKPOINT
 
 
 def save_network(folder: Path, seed: int, **noted: str) -> Path:

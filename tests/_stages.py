@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hamflow.crf.backend import NativeBackend
+from hamflow.crf.backend import Backend
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Constant:
         return np.full((*frames[0].shape, 2), [self.u, 0], np.float32)
 
 
-class Counting(NativeBackend):
+class Counting(Backend):
     """The usual backend, and how often each operation was called."""
 
     calls: ClassVar[list[str]] = []

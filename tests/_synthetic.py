@@ -32,6 +32,8 @@ SMALL = SyntheticConfig(height=112, width=144, max_displacement=40, clean=True)
 PLAIN = replace(SMALL, clean=False, **dict.fromkeys(EFFECTS, 0.0))
 # Large pieces with structure, so that there is something to measure in each scene.
 EXACT = replace(SMALL, height=160, width=192, max_layers=5, dull_share=0.0)
+SPACE = replace(SMALL, perspective_share=1.0, dull_share=0.0, max_displacement=30.0)
+CURVED = replace(SPACE, curved_share=1.0)
 SEEDS = range(6)
 
 
@@ -47,6 +49,20 @@ def scene(seed: int, config: SyntheticConfig = SMALL) -> SyntheticScene:
 
 def same(first: SyntheticScene, second: SyntheticScene) -> bool:
     return all(getattr(first, f).tobytes() == getattr(second, f).tobytes() for f in FIELDS)
+
+
+def check_kinds(shown: SyntheticScene, size: tuple[int, int]) -> None:
+    """Check the shapes and types of what a scene consists of."""
+    for image in (shown.image0, shown.image1):
+        assert image.shape == (*size, 3)
+        assert image.dtype == np.uint8
+    for flow in (shown.flow, shown.backward_flow):
+        assert flow.shape == (*size, 2)
+        assert flow.dtype == np.float32
+        assert np.isfinite(flow).all()
+    for mask in (shown.occluded, shown.backward_occluded):
+        assert mask.shape == size
+        assert mask.dtype == np.bool_
 
 
 def layers_of(config: SyntheticConfig, seed: int, textures: TextureSet) -> list[Layer]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import hamflow
 from _failing import failing_command
@@ -21,7 +21,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault(variable, "1")
 
 # How long an example takes says nothing on a machine that others share.
-settings.register_profile("hamflow", deadline=None)
+settings.register_profile("hamflow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("hamflow")
 
 

@@ -47,9 +47,9 @@ MAY_IMPORT: dict[str, str | None] = {
     "motion": ROUTE,
     "datasets": f"{COMMON} _resume",  # not the estimator
     "evaluation": f"{ROUTE} _resume datasets",
-    "scale": f"{ROUTE} _resume datasets evaluation",
-    "viewer": f"{ROUTE} motion datasets evaluation scale",
-    "learning": f"{COMMON} _resume descriptors matching crf datasets evaluation",
+    "scale": f"{ROUTE} _resume datasets",
+    "viewer": f"{ROUTE} motion datasets evaluation",
+    "learning": f"{COMMON} _resume descriptors matching crf datasets",
     "cli": ANYTHING,
     "__main__": ANYTHING,
     "__init__": ANYTHING,

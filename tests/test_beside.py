@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -13,13 +12,6 @@ from hamflow import _native
 from hamflow._beside import for_each, is_concurrent, side_by_side
 from hamflow.crf.joint_model import JointModel
 from hamflow.refinement import LabelingCompletion
-
-
-@pytest.fixture(autouse=True)
-def _threads_as_before() -> Iterator[None]:
-    before = hamflow.get_num_threads()
-    yield
-    hamflow.set_num_threads(before)
 
 
 def cleared() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import hamflow
+from _failing import full_disk
 from _problems import same_bytes
 from _route import SMALL, texture
 from _tiles import apart, scene
@@ -123,11 +123,7 @@ def test_a_full_disk(
     tmp_path: Path, images: list[Path], tight: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is known before anything is written, and no file is left."""
-
-    def full(*args: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.posix_fallocate", full, raising=False)
+    monkeypatch.setattr("os.posix_fallocate", full_disk, raising=False)
     for suffix in ("npy", "tif", "flo"):
         with pytest.raises(FileError, match=rf"flow\.{suffix}: .* because the disk is full"):
             estimate_files(*images, tmp_path / f"flow.{suffix}", estimator=Estimator("fast"))

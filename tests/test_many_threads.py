@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,16 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 import hamflow
+from _problems import fork_without_warning
 from _route import SMALL, shifted
 
 PAIRS = [shifted(dx, dy, 40, 56) for dx, dy in ((3, 2), (-4, 1), (5, -3), (0, 4))]
-
-
-@contextmanager
-def fork_without_warning() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield
 
 
 def flow_of(number: int) -> NDArray[np.float32]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from _failing import full_disk
 from _trees import message_of
 from hamflow._resume import LOG, WorkLog, read_log
 from hamflow.cli.main import main
@@ -239,13 +239,10 @@ def test_changed_by_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with begun(tmp_path) as log:
         log.add("one")
         with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", full)
+            patch.setattr(os, "fsync", full_disk)
             assert "No space left" in message_of(lambda: log.add("two"), log.path)
         assert "changed by somebody" in message_of(lambda: log.add("two"), log.path)
     with begun(tmp_path) as log:

@@ -93,5 +93,5 @@ def test_another_backend_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_backend_that_does_not_exist() -> None:
-    with pytest.raises(InputError, match="backend must be one of native, not 'gpu'"):
+    with pytest.raises(InputError, match="backend must be one of native, streamed, not 'gpu'"):
         estimate(*shifted(5, -3), preset=replace(SMALL, matcher=JointModel(backend="gpu")))

@@ -19,7 +19,7 @@ from experiments.bench.kernels import Problem
 from hamflow._runtime import get_num_threads, machine, set_num_threads
 from hamflow.crf import CrfConfig, CrfResult, solve
 from hamflow.crf.arithmetic import Arithmetic
-from hamflow.crf.data import BitsData, PhiData
+from hamflow.crf.data import BitsData, DataTerm
 from hamflow.crf.dual import Axis, PlaneDual
 from hamflow.crf.model import edge_weights
 from hamflow.crf.rounding import Primal
@@ -43,7 +43,7 @@ INNERS = (1, 2, 4, 8)
 
 # The methods in which `solve` spends its time; the rest is edge weights and memory.
 _PARTS: dict[str, tuple[tuple[type[Any], str], ...]] = {
-    "messages": ((BitsData, "message"), (PhiData, "message")),
+    "messages": ((DataTerm, "message"),),
     "passes": ((PlaneDual, "run_pass"),),
     "rounding": ((PlaneDual, "labels"), (Primal, "offer")),
     "last fusion": ((Primal, "spread"),),

@@ -15,7 +15,7 @@ from hamflow._runtime import get_isa
 from hamflow._types import CountProgress
 from hamflow.cli._console import progress_bar, say
 from hamflow.errors import InputError
-from hamflow.evaluation.records import write_json
+from hamflow.io._text import write_json
 from hamflow.window import MAX_LABELS
 
 DataWords = Annotated[tuple[str, ...], tyro.conf.arg(metavar="DATASET ROOT")]

@@ -17,7 +17,7 @@ from experiments.paper.budget import difference, settings_of
 from experiments.paper.findings import findings, known_over, shown, table_of
 from experiments.paper.logs import check_logs
 from experiments.paper.published import TABLE1
-from experiments.paper.runs import CHECKPOINT, Found, find_network, restore_weights
+from experiments.paper.runs import Found, find_network, restore_weights
 from experiments.paper.table1 import (
     TITLES,
     Network,
@@ -31,8 +31,9 @@ from hamflow.cli._options import check_targets
 from hamflow.cli.train import run_training
 from hamflow.crf import CrfConfig
 from hamflow.errors import InputError
-from hamflow.evaluation.records import write_csv
 from hamflow.io._atomic import check_writable, make_folder
+from hamflow.io._text import write_csv
+from hamflow.learning.state import CHECKPOINT
 
 _NAMES = tuple(network.name for network in table1.NETWORKS)
 _DATA = DataOptions()
@@ -200,7 +201,7 @@ def _trained(network: Network, folder: Path, found: Found | None, chosen: Table1
     weights = folder / table1.WEIGHTS
     if found is None or not found.finished:
         resumed = None if found is None else found.run
-        settings = chosen.training_of(network) if resumed is None else resumed.config
+        settings = chosen.training_of(network) if resumed is None else resumed[0]
         try:
             run_training(settings, folder)
         except KeyboardInterrupt:

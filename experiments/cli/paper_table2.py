@@ -14,8 +14,8 @@ from experiments.paper.published import PAPER, TIMINGS, TIMINGS_MACHINE
 from hamflow.cli._console import say
 from hamflow.cli._options import check_targets
 from hamflow.descriptors import load_model
-from hamflow.evaluation.records import write_csv
 from hamflow.io._atomic import check_writable
+from hamflow.io._text import write_csv
 
 
 def paper_table2(

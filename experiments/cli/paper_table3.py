@@ -15,8 +15,8 @@ from experiments.paper.published import OURS
 from hamflow.cli._console import cell, named, say
 from hamflow.cli._data import DataOptions, data_label, open_pairs
 from hamflow.cli._options import check_targets
-from hamflow.evaluation.records import write_csv
 from hamflow.io._atomic import check_writable, make_folder
+from hamflow.io._text import write_csv
 
 _DATA = DataOptions()
 

@@ -20,15 +20,7 @@ using namespace hamflow;
 
 namespace {
 
-const Peaks* const all_peaks[] = {
-    &portable_peaks,
-#if defined(HAMFLOW_X86)
-    &avx2_peaks, &avx512_peaks,
-#endif
-#if defined(HAMFLOW_NEON)
-    &neon_peaks,
-#endif
-};
+const Peaks* const all_peaks[] = HAMFLOW_EACH_LEVEL(peaks);
 
 // Returns the seconds that body(thread) takes on all threads together.
 template <class Body>

@@ -1,6 +1,8 @@
 // The micro-kernels of one instruction-set level, which run on registers alone.
 #pragma once
 
+#include "simd/each_level.hpp"
+
 namespace hamflow {
 
 struct Peaks {
@@ -10,13 +12,6 @@ struct Peaks {
     double (*fused_multiply_add)(long long rounds);
 };
 
-extern const Peaks portable_peaks;
-#if defined(HAMFLOW_X86)
-extern const Peaks avx2_peaks;
-extern const Peaks avx512_peaks;
-#endif
-#if defined(HAMFLOW_NEON)
-extern const Peaks neon_peaks;
-#endif
+HAMFLOW_DECLARE_TABLES(Peaks, peaks)
 
 }  // namespace hamflow

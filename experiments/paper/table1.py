@@ -18,6 +18,7 @@ from hamflow.evaluation.methods import Method, MethodConfig
 from hamflow.evaluation.records import Evaluation
 from hamflow.evaluation.runner import Pair, evaluate
 from hamflow.learning.config import TrainConfig
+from hamflow.learning.state import LAST
 from hamflow.window import MAX_LABELS
 
 TITLES = {"trained": "WTA as trained", "qq": "WTA QQ", "crf_f": "CRF F", "crf_q": "CRF Q"}
@@ -25,7 +26,7 @@ TITLES = {"trained": "WTA as trained", "qq": "WTA QQ", "crf_f": "CRF F", "crf_q"
 COLUMNS = tuple(TITLES)
 BITS = 64
 """Components of a descriptor; each becomes a bit, because all networks are evaluated on bits."""
-WEIGHTS = "last.safetensors"
+WEIGHTS = LAST
 """The file of weights in the folder of a network: those of the last step, not of the best one."""
 
 

@@ -11,10 +11,11 @@ though inside of the window of the whole image.
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 
 from experiments.bench.profile import profile
@@ -118,21 +119,18 @@ def _within(flow: Flow, ends: NDArray[np.float64]) -> NDArray[np.bool_]:
     return inside
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path], *, count: int = 5, preset: str = "balanced"
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("photographs", help="a folder of photographs")
-    parser.add_argument("--count", type=int, default=5)
-    parser.add_argument("--preset", default="balanced")
-    args = parser.parse_args()
-    textures = load_textures(args.photographs)
-    estimator = Estimator(args.preset)
+    textures = load_textures(photographs)
+    estimator = Estimator(preset)
     rows = defaultdict(list)
     for most in (40, 100):
         config = SyntheticConfig(
             height=436, width=1024, max_displacement=most, perspective_share=0.5
         )
-        for seed in range(args.count):
+        for seed in range(count):
             scene = render_sequence(config, seed, textures, 2)[0]
             for key, row in measured(estimator, scene).items():
                 rows[key].append(row)
@@ -146,4 +144,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -11,10 +11,11 @@ the seconds of the whole call, in which processes start and the model is loaded.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import tyro
 
 import hamflow
 from experiments.bench.sequence import rendered_sequence
@@ -40,34 +41,34 @@ def measure(folder: Path, way: str, preset: str, out: Path) -> tuple[float, floa
     return steady, time.perf_counter() - started
 
 
-def main() -> None:
+def main(
+    *,
+    width: int = 1024,
+    height: int = 436,
+    preset: str = "fast",
+    pairs: int = 24,
+    rounds: int = 2,
+    ways: tuple[str, ...] = ("local-1", "local-2", "ray-2"),
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--width", type=int, default=1024)
-    parser.add_argument("--height", type=int, default=436)
-    parser.add_argument("--preset", default="fast")
-    parser.add_argument("--pairs", type=int, default=24)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--ways", nargs="+", default=["local-1", "local-2", "ray-2"])
-    args = parser.parse_args()
-    best = dict.fromkeys(args.ways, (0.0, 0.0))
+    best = dict.fromkeys(ways, (0.0, 0.0))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        images = rendered_sequence(args.height, args.width, 2)
+        images = rendered_sequence(height, width, 2)
         for number, image in enumerate(images):
             hamflow.write_image(folder / f"{number}.png", image)
-        rows = ["0.png,1.png"] * args.pairs
+        rows = ["0.png,1.png"] * pairs
         (folder / "pairs.csv").write_text("\n".join(["image0,image1", *rows]) + "\n")
-        for turn in range(args.rounds):
-            for way in args.ways:
-                found = measure(folder, way, args.preset, folder / f"{way}-{turn}")
+        for turn in range(rounds):
+            for way in ways:
+                found = measure(folder, way, preset, folder / f"{way}-{turn}")
                 best[way] = max(best[way], found)
                 print(f"{way}: {found[0]:.3f} pairs/s, {found[1]:.1f} s in all", flush=True)
-    first = best[args.ways[0]][0]
-    print(f"{args.preset}, {args.width}×{args.height}, {args.pairs} pairs, best of {args.rounds}")
+    first = best[ways[0]][0]
+    print(f"{preset}, {width}×{height}, {pairs} pairs, best of {rounds}")
     for way, (rate, seconds) in best.items():
         print(f"{way}: {rate:.3f} pairs/s ({rate / first:.2f}×), {seconds:.1f} s in all")
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -1,19 +1,19 @@
 """Draw learning curves of FQ with and without the true inner minimizer in the first steps.
 
-    python -m experiments.scripts.bootstrap PHOTOGRAPHS [draw]
+    python -m experiments.scripts.bootstrap PHOTOGRAPHS [--no-train]
 
 Runs four short trainings (7 layers) into runs/boot: with and without the true inner minimizer in
 the first third, each with Hamflow's initialization and with torch's. Then draws
-docs/pictures/bootstrap.png. Finished runs are not repeated; with "draw" none is started.
+docs/pictures/bootstrap.png. Finished runs are not repeated; with --no-train none is started.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import tyro
 
 from hamflow.datasets.synthetic import SyntheticConfig
 from hamflow.descriptors.architecture import Architecture
@@ -30,17 +30,16 @@ RUNS = {
 }
 
 
-def main() -> None:
+def main(photographs: tyro.conf.Positional[Path], *, train: bool = True) -> None:
     """Train what is missing, then draw."""
-    photographs = Path(sys.argv[1])
     folder = ROOT / "runs" / "boot"
     for name in RUNS:
-        if not (folder / name).is_dir() and "draw" not in sys.argv:
-            train(photographs, folder / name)
+        if train and not (folder / name).is_dir():
+            run(photographs, folder / name)
     draw(folder, ROOT / "docs" / "pictures" / "bootstrap.png")
 
 
-def train(photographs: Path, output: Path) -> None:
+def run(photographs: Path, output: Path) -> None:
     """Run one of the four trainings; the name of its folder says which."""
     config = TrainConfig(
         network=Architecture(layers=7),
@@ -96,4 +95,4 @@ def draw(folder: Path, output: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -1,12 +1,14 @@
 """Fit the network of hamflow.refinement.labeling to rendered scenes.
 
-    python -m experiments.scripts.candidates PHOTOGRAPHS OUT.py [SCENES]
+    python -m experiments.scripts.candidates PHOTOGRAPHS OUT.npy [SCENES]
 
 Renders scenes, matches them, gathers the candidates of pixels without a trusted match, and teaches
 the network to prefer those with a small error. Each scene is used as it was matched, with holes
-in what is trusted, and with all visible pixels trusted. Writes the weights as
-``hamflow/refinement/_candidate_network.py`` has them, and prints the mean error of the affine flow,
-of the network's choice and of the best candidate, on every sixth scene, which is held out.
+in what is trusted, and with all visible pixels trusted. Writes the numbers of
+``hamflow/refinement/networks/candidates.npy``: the bounds of each feature, which are its 1 % and
+99 % quantiles, all lower ones first, then bias and weights, input by input, of two layers, then
+weights. Prints the mean error of the affine flow, of the network's choice and of the best
+candidate, on every sixth scene, which is held out.
 """
 
 from __future__ import annotations
@@ -18,16 +20,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import tyro
 from numpy.typing import NDArray
 
 import hamflow
 from experiments.stages import reduced, way_back
 from hamflow.config import preset_config
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
+from hamflow.io._atomic import atomic_write
 from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches
 from hamflow.refinement import Upsampling
-from hamflow.refinement._filters import gaussian
+from hamflow.refinement._edges import gaussian_weights, smooth
 from hamflow.refinement.completion import interpolated
 from hamflow.refinement.labeling import (
     FEATURES,
@@ -44,15 +48,17 @@ STEPS, BATCH, RATE = 3000, 2048, 5e-3
 Rows = tuple[NDArray[np.float32], NDArray[np.float32]]  # features and errors, padded by NaN
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path],
+    out: tyro.conf.Positional[Path],
+    count: tyro.conf.Positional[int] = 146,
+) -> None:
     """Render, match, gather, fit, write."""
-    root, out = sys.argv[1], Path(sys.argv[2])
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 146
     config = SyntheticConfig(height=384, width=512, max_displacement=100, perspective_share=0.7)
     wild = replace(
         config, max_displacement=150, min_displacement=10.0, camera_share=0.4, motion_blur=0.3
     )
-    data = [SyntheticDataset(c, root, seed=s) for c, s in ((config, 4242), (wild, 4343))]
+    data = [SyntheticDataset(c, photographs, seed=s) for c, s in ((config, 4242), (wild, 4343))]
     # The completion has no part in the matches, the refinement none in what is learned here.
     estimator = hamflow.Estimator(replace(preset_config("balanced"), refinement=Upsampling()))
     rng = np.random.default_rng(1)
@@ -62,8 +68,8 @@ def main() -> None:
         rows = list(_rows(estimator, data[k % 2][k], rng))
         (held if k % 6 == 0 else kept).extend(rows)
         print(f"{k + 1} of {count}", file=sys.stderr)
-    network = fitted(_joined(kept), _joined(held))
-    out.write_text(_module(network), encoding="utf-8")
+    with atomic_write(out) as file:
+        np.save(file, fitted(_joined(kept), _joined(held)))
 
 
 def _rows(estimator: hamflow.Estimator, scene: object, rng: np.random.Generator) -> Iterator[Rows]:
@@ -97,8 +103,8 @@ def _settings(
 
 def _holes(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.bool_]:
     noise = rng.normal(size=(*shape, 1)).astype(np.float32)
-    smooth = gaussian(noise, float(rng.uniform(6, 20)))[..., 0]
-    return np.asarray(smooth > np.quantile(smooth, rng.uniform(0.15, 0.6)))
+    wavy = smooth(noise, gaussian_weights(float(rng.uniform(6, 20))))[..., 0]
+    return np.asarray(wavy > np.quantile(wavy, rng.uniform(0.15, 0.6)))
 
 
 def _of_setting(
@@ -191,26 +197,5 @@ def _flat(
         return torch.cat([part.reshape(-1) for part in parts]).numpy()
 
 
-def _module(network: NDArray[np.float32]) -> str:
-    lines = [" ".join(f"{v:.4g}" for v in network[k : k + 10]) for k in range(0, len(network), 10)]
-    table = "\n".join(lines)
-    return f'''"""Weights of the network that scores candidate motions.
-
-Fitted by ``python -m experiments.scripts.candidates`` to rendered scenes: the bounds of each
-feature, which are its 1 % and 99 % quantiles, all lower ones first, then bias and weights, input by
-input, of two layers, then weights.
-"""
-
-from __future__ import annotations
-
-import numpy as np
-
-TABLE = """
-{table}
-"""
-WEIGHTS = np.array(TABLE.split(), np.float32)
-'''
-
-
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

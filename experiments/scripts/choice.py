@@ -11,7 +11,6 @@ candidate is printed now and then.
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import time
@@ -22,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+import tyro
 from numpy.typing import NDArray
 
 import hamflow
@@ -180,21 +180,21 @@ def fit(folder: Path, minutes: float) -> ChoiceNetwork:
     return network
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path],
+    folder: tyro.conf.Positional[Path],
+    out: tyro.conf.Positional[Path],
+    *,
+    scenes: int = 1150,
+    minutes: float = 70,
+) -> None:
     """Gather, fit, write."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("photographs", help="a folder of photographs")
-    parser.add_argument("folder", type=Path, help="where the examples are kept")
-    parser.add_argument("out", type=Path, help="the file of the network")
-    parser.add_argument("--scenes", type=int, default=1150)
-    parser.add_argument("--minutes", type=float, default=70)
-    args = parser.parse_args()
     random.seed(0)
     torch.manual_seed(0)
-    gather(args.photographs, args.folder, args.scenes)
-    with atomic_write(args.out) as file:
-        np.save(file, fit(args.folder, args.minutes).numbers())
+    gather(photographs, folder, scenes)
+    with atomic_write(out) as file:
+        np.save(file, fit(folder, minutes).numbers())
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -41,8 +41,8 @@ from hamflow._types import Pixels
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
 from hamflow.evaluation import Method
 from hamflow.evaluation.peers import opencv_version
-from hamflow.evaluation.records import write_json
 from hamflow.flow import endpoint_error
+from hamflow.io._text import write_json
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, PAGE = ROOT / "experiments" / "results", ROOT / "docs" / "choosing.md"

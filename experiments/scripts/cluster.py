@@ -15,12 +15,13 @@ the other.
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import math
 import random
 from collections import Counter
 from dataclasses import dataclass
+
+import tyro
 
 from hamflow.scale.engine import Died, Event, Finished, Ready, run
 from hamflow.scale.pairs import ImagePair
@@ -32,16 +33,16 @@ START = 10.0  # seconds until a new worker has started and loaded its model
 class Cluster:
     """What is simulated; see above."""
 
-    machines: int
-    slots: int
-    seconds: float
-    spread: float
-    slow: float
-    slowdown: float
-    lifetime: float
-    repair: float
-    deadly: float
-    leader: float
+    machines: int = 16
+    slots: int = 16
+    seconds: float = 2.0
+    spread: float = 0.2
+    slow: float = 0.05
+    slowdown: float = 2.0
+    lifetime: float = 24.0
+    repair: float = 5.0
+    deadly: float = 1e-5
+    leader: float = 0.0006
 
 
 class SimulatedEngine:
@@ -159,26 +160,8 @@ def simulate(cluster: Cluster, pairs: int, seed: int = 0) -> tuple[float, float,
     return engine.hours, used, engine.losses, repeated, failed
 
 
-def main() -> None:
+def main(cluster: tyro.conf.OmitArgPrefixes[Cluster], pairs: int = 1_000_000) -> None:
     """Simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pairs", type=int, default=1_000_000)
-    parser.add_argument("--machines", type=int, default=16)
-    parser.add_argument("--slots", type=int, default=16)
-    for name, default in (
-        ("seconds", 2.0),
-        ("spread", 0.2),
-        ("slow", 0.05),
-        ("slowdown", 2.0),
-        ("lifetime", 24.0),
-        ("repair", 5.0),
-        ("deadly", 1e-5),
-        ("leader", 0.0006),
-    ):
-        parser.add_argument(f"--{name}", type=float, default=default)
-    values = vars(parser.parse_args())
-    pairs = values.pop("pairs")
-    cluster = Cluster(**values)
     ideal = pairs * cluster.seconds / cluster.machines / cluster.slots / 3600
     hours, used, losses, repeated, failed = simulate(cluster, pairs)
     print(
@@ -189,4 +172,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -1,29 +1,32 @@
 """Fit the networks of hamflow.refinement.confidence to rendered scenes.
 
-    python -m experiments.scripts.confidence PHOTOGRAPHS OUT.py [SCENES]
+    python -m experiments.scripts.confidence PHOTOGRAPHS OUT.npy [SCENES]
 
 Renders scenes, estimates each with all presets, and fits two networks to the evidence: one to the
-mean error, one to the occlusions. Writes their weights as
-``hamflow/refinement/_confidence_network.py`` has them, and prints how good they are on every sixth
-scene, which is held out: AUSE, the F1 score of the occlusions, and the mean error in ten bins.
-``python -m experiments.scripts.reliability`` judges the result.
+mean error, one to the occlusions. Writes the numbers of
+``hamflow/refinement/networks/confidence.npy``: the bounds of the evidence, all lower ones first;
+then, for each network, the biases of its units, the weights input by input, the weights behind the
+units, and a constant; last the logarithm of the largest error. Prints how good they are on every
+sixth scene, which is held out: AUSE, the F1 score of the occlusions, and the mean error in ten
+bins. ``python -m experiments.scripts.reliability`` judges the result.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
+import tyro
 from numpy.typing import NDArray
 
 import hamflow
 from experiments.confidence import PRESETS, Judged, judged, rendered
 from hamflow.evaluation import sparsification
+from hamflow.io._atomic import atomic_write
 from hamflow.refinement.evidence import NAMES
 
 UNITS = 16
@@ -79,10 +82,12 @@ def mean_error_loss(value: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
     return (value + error * torch.exp(-value)).mean()
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path],
+    out: tyro.conf.Positional[Path],
+    count: tyro.conf.Positional[int] = 192,
+) -> None:
     """Render, estimate, fit, write, report."""
-    photographs, out = Path(sys.argv[1]), Path(sys.argv[2])
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 192
     estimators = {preset: hamflow.Estimator(preset) for preset in PRESETS}
     rng = np.random.default_rng(0)
     rows: list[tuple[int, Rows]] = []
@@ -115,7 +120,8 @@ def write_fitted(rows: list[tuple[int, Rows]], out: Path) -> None:
     cap = largest(np.concatenate(said), np.concatenate([row["error"] for row in held]))
     flat[1][-1] -= report(held, low.numpy(), high.numpy(), flat, cap)
     weights = np.concatenate([low.numpy(), high.numpy(), *flat, [cap]])
-    out.write_text(_module(weights), encoding="utf-8")
+    with atomic_write(out) as file:
+        np.save(file, weights.astype(np.float32))
 
 
 def _sampled(one: Judged, rng: np.random.Generator) -> Rows:
@@ -232,25 +238,5 @@ def f1(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
     return 2 * float((found & truth).sum()) / max(1.0, float(found.sum() + truth.sum()))
 
 
-def _module(weights: NDArray[np.float32]) -> str:
-    table = textwrap.fill(" ".join(f"{value:.5g}" for value in weights), 98)
-    return f'''"""Weights of the networks for the expected error and for occlusions.
-
-Fitted by ``python -m experiments.scripts.confidence`` to rendered scenes: the bounds of the
-evidence, all lower ones first; then, for each network, the biases of its units, the weights input
-by input, the weights behind the units, and a constant; last the logarithm of the largest error.
-"""
-
-from __future__ import annotations
-
-import numpy as np
-
-TABLE = """
-{table}
-"""
-WEIGHTS = np.array(TABLE.split(), np.float32)
-'''
-
-
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -8,13 +8,13 @@ hand-crafted descriptor. The CSV has a row for each; the means are printed as a 
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 
 from experiments.bench._measure import timed
@@ -48,15 +48,14 @@ SCHEDULES = {
 FIELDS = ("pair", "scale", "d", "schedule", "iterations", "seconds", "qq", "gap", "epe", "fl")
 
 
-def main() -> None:
+def main(
+    root: tyro.conf.Positional[Path],
+    *,
+    output: Path = Path("experiments/results/crf_schedules.csv"),
+) -> None:
     """Solve all pairs and print the means."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("root", type=Path)
-    output = Path("experiments/results/crf_schedules.csv")
-    parser.add_argument("--output", type=Path, default=output)
-    arguments = parser.parse_args()
-    rows = list(_measure(FolderDataset(arguments.root)))
-    with arguments.output.open("w", newline="", encoding="utf-8") as file:
+    rows = list(_measure(FolderDataset(root)))
+    with output.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         writer.writerows(rows)
@@ -121,4 +120,4 @@ def _print_means(rows: list[dict[str, object]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -9,10 +9,11 @@ directions agree clearly, by which that is decided.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import tyro
 
 from hamflow import Estimator
 from hamflow._types import Image
@@ -51,15 +52,15 @@ def pairs(scenes: SyntheticDataset) -> Iterator[tuple[str, Image, Image]]:
         yield "cut to black", first, np.zeros_like(first)
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path],
+    *,
+    count: int = 20,
+    presets: tuple[str, ...] = ("balanced", "fast", "realtime"),
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("photographs", help="a folder of photographs")
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--presets", nargs="+", default=["balanced", "fast", "realtime"])
-    args = parser.parse_args()
-    scenes = SyntheticDataset(CONFIG, args.photographs, seed=77, size=args.count)
-    for preset in args.presets:
+    scenes = SyntheticDataset(CONFIG, photographs, seed=77, size=count)
+    for preset in presets:
         estimator = Estimator(preset)
         found: dict[str, list[tuple[bool, float]]] = {}
         for kind, first, second in pairs(scenes):
@@ -75,4 +76,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

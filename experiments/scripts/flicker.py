@@ -14,13 +14,14 @@ of the training.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 
 from hamflow import EstimatorConfig, video, warp
@@ -136,44 +137,43 @@ def flicker_of(config: EstimatorConfig, images: Iterable[NDArray[np.uint8]]) -> 
     return found
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path | None] = None,
+    *,
+    count: int = 12,
+    seed: int = 0,
+    presets: tuple[str, ...] = ("balanced", "fast"),
+    temporal: tuple[str, ...] = ("off", "tracks"),
+    videos: tuple[str, ...] = (),
+    frames: int = 24,
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("photographs", nargs="?", help="a folder of photographs")
-    parser.add_argument("--count", type=int, default=12)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--presets", nargs="+", default=["balanced", "fast"])
-    parser.add_argument("--temporal", nargs="+", default=["off", "tracks"])
-    parser.add_argument("--videos", nargs="*", default=[])
-    parser.add_argument("--frames", type=int, default=24)
-    args = parser.parse_args()
     sequences = []
-    if args.photographs:
-        textures = plain_textures(load_textures(args.photographs))
+    if photographs is not None:
+        textures = plain_textures(load_textures(photographs))
         sequences = [
-            shaken(render_sequence(CONFIG, [args.seed, k], textures, FRAMES), k)
-            for k in range(args.count)
+            shaken(render_sequence(CONFIG, [seed, k], textures, FRAMES), k) for k in range(count)
         ]
-    videos = {}
-    for path in args.videos:
-        frames = open_frames(path).read()
-        videos[path] = [frame.image for frame in islice(frames, args.frames)]
-    for preset in args.presets:
-        for temporal in args.temporal:
-            method = stage_class("temporal", temporal)()
+    images_of = {}
+    for path in videos:
+        read = open_frames(path).read()
+        images_of[path] = [frame.image for frame in islice(read, frames)]
+    for preset in presets:
+        for name in temporal:
+            method = stage_class("temporal", name)()
             config = replace(preset_config(preset), temporal=method)
             if sequences:
                 rows = [row for pairs in sequences for row in rendered_rows(config, pairs)]
                 row = Row(*np.mean(rows, axis=0).tolist())
                 print(
-                    f"{preset}, {temporal}: error {row.error:.3f} px, flicker {row.flicker:.3f} "
+                    f"{preset}, {name}: error {row.error:.3f} px, flicker {row.flicker:.3f} "
                     f"(truth {row.true:.3f}), excess {row.excess:.3f}",
                     flush=True,
                 )
-            for path, images in videos.items():
+            for path, images in images_of.items():
                 flicker = np.mean(flicker_of(config, images))
-                print(f"{preset}, {temporal}: {path}: flicker {flicker:.3f}", flush=True)
+                print(f"{preset}, {name}: {path}: flicker {flicker:.3f}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

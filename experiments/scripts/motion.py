@@ -19,13 +19,13 @@ The films have 384×256 pixels. The photographs should be others than those of t
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -179,18 +179,13 @@ def masks(estimator: Estimator, textures: TextureSet, count: int) -> None:
         )
 
 
-def main() -> None:
+def main(photographs: tyro.conf.Positional[Path], *, count: int = 20, preset: str = "fast") -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("photographs", type=Path, help="a folder of photographs")
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--preset", default="fast")
-    args = parser.parse_args()
-    textures, estimator = load_textures(args.photographs), Estimator(args.preset)
-    interpolation(estimator, textures, args.count)
-    stabilization(estimator, args.photographs, max(1, args.count // 4))
-    masks(estimator, textures, args.count)
+    textures, estimator = load_textures(photographs), Estimator(preset)
+    interpolation(estimator, textures, count)
+    stabilization(estimator, photographs, max(1, count // 4))
+    masks(estimator, textures, count)
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -14,11 +14,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
@@ -33,14 +33,14 @@ PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 Picture = NDArray[np.uint8]
 
 
-def main() -> None:
+def main(root: tyro.conf.Positional[Path | None] = None) -> None:
     """Draw the scene, and the pairs if there are any."""
     estimator = hamflow.Estimator("balanced")
     draw_sheet(estimator)
     draw_styles(estimator)
     draw_scale()
-    if len(sys.argv) > 1:
-        draw_pairs(estimator, FolderDataset(sys.argv[1]))
+    if root is not None:
+        draw_pairs(estimator, FolderDataset(root))
 
 
 def draw_sheet(estimator: hamflow.Estimator) -> None:
@@ -191,4 +191,4 @@ def save(name: str, rows: list[list[tuple[str, Picture]]], font_size: int) -> No
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -9,7 +9,6 @@ a whole data set takes, divided by its pairs.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import tyro
 
 from experiments.bench.sequence import rendered_sequence
 from hamflow.io import read_image
@@ -70,22 +70,22 @@ def seconds(
     return spent / (each * processes)
 
 
-def main() -> None:
+def main(
+    *,
+    images: tuple[Path, Path] | None = None,
+    pairs: int = 16,
+    presets: tuple[str, ...] = ("balanced", "fast", "realtime"),
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--images", nargs=2, metavar=("FIRST", "SECOND"))
-    parser.add_argument("--pairs", type=int, default=16)
-    parser.add_argument("--presets", nargs="+", default=["balanced", "fast", "realtime"])
-    args = parser.parse_args()
-    images = [read_image(path) for path in args.images or ()] or rendered_sequence(436, 1024, 2)
+    pair = [read_image(path) for path in images or ()] or rendered_sequence(436, 1024, 2)
     cores = len(os.sched_getaffinity(0))
     with TemporaryDirectory() as folder:
         names = (str(Path(folder) / "first.npy"), str(Path(folder) / "second.npy"))
-        for name, image in zip(names, images, strict=True):
+        for name, image in zip(names, pair, strict=True):
             np.save(name, image)
-        for preset in args.presets:
-            one = seconds(preset, names, processes=1, threads=cores, pairs=args.pairs)
-            many = seconds(preset, names, processes=cores, threads=1, pairs=args.pairs)
+        for preset in presets:
+            one = seconds(preset, names, processes=1, threads=cores, pairs=pairs)
+            many = seconds(preset, names, processes=cores, threads=1, pairs=pairs)
             print(
                 f"{preset}: {one:.3f} s per pair in one process with {cores} threads, "
                 f"{many:.3f} s in {cores} processes with one thread each",
@@ -94,4 +94,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -9,9 +9,10 @@ share of the time.
 
 from __future__ import annotations
 
-import argparse
+from pathlib import Path
 
 import numpy as np
+import tyro
 
 from hamflow import Estimator
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
@@ -21,15 +22,15 @@ CONFIG = SyntheticConfig(height=436, width=1024, max_displacement=40, perspectiv
 REGIONS = ((400, 150, 200, 140), (0, 0, 120, 100), (800, 300, 224, 136))
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path],
+    *,
+    count: int = 3,
+    presets: tuple[str, ...] = ("balanced", "fast"),
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("photographs", help="a folder of photographs")
-    parser.add_argument("--count", type=int, default=3)
-    parser.add_argument("--presets", nargs="+", default=["balanced", "fast"])
-    args = parser.parse_args()
-    scenes = SyntheticDataset(CONFIG, args.photographs, seed=5, size=args.count)
-    for preset in args.presets:
+    scenes = SyntheticDataset(CONFIG, photographs, seed=5, size=count)
+    for preset in presets:
         estimator = Estimator(preset)
         for scene in scenes:
             whole = estimator.estimate(scene.image0, scene.image1)
@@ -48,4 +49,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

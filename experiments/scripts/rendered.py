@@ -10,10 +10,11 @@ those of the training. With --ablation, also the first preset without each of it
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import tyro
 
 from experiments.variants import ABLATION
 from hamflow import Estimator, EstimatorConfig
@@ -34,18 +35,18 @@ def errors(config: EstimatorConfig, scenes: SyntheticDataset) -> list[tuple[floa
     return found
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path],
+    *,
+    count: int = 60,
+    presets: tuple[str, ...] = ("balanced", "fast"),
+    ablation: bool = False,
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("photographs", help="a folder of photographs")
-    parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--presets", nargs="+", default=["balanced", "fast"])
-    parser.add_argument("--ablation", action="store_true")
-    args = parser.parse_args()
-    scenes = SyntheticDataset(CONFIG, args.photographs, size=args.count)
-    configs = {preset: preset_config(preset) for preset in args.presets}
-    if args.ablation:
-        first = preset_config(args.presets[0])
+    scenes = SyntheticDataset(CONFIG, photographs, size=count)
+    configs = {preset: preset_config(preset) for preset in presets}
+    if ablation:
+        first = preset_config(presets[0])
         configs |= {name: replace(first, **off) for name, off in ABLATION.items() if off}
     for preset, config in configs.items():
         found = np.array(errors(config, scenes))
@@ -56,4 +57,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -17,7 +17,7 @@ from experiments.paper.published import COMPARISON, OURS, TABLE1, TIMINGS_MACHIN
 from experiments.paper.table1 import TITLES
 from experiments.paper.table2 import notes
 from hamflow.evaluation import FlowMetrics, paired_bootstrap, pool
-from hamflow.evaluation.records import read_csv
+from hamflow.io._text import read_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, PAGE = ROOT / "experiments" / "results", ROOT / "docs" / "results.md"
@@ -76,7 +76,8 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _evaluation(folder: Path, entry: Mapping[str, Any]) -> str:
     """Return a section on one data set: all methods, compared with the first."""
     tables = {
-        method: read_csv(folder / f"{entry['name']}-{method}.csv") for method in entry["methods"]
+        method: read_rows(folder / f"{entry['name']}-{method}.csv")[1]
+        for method in entry["methods"]
     }
     first = entry["methods"][0]
     header = ["method", *(title for title, _ in _METRICS.values()), "AUSE", "seconds", "GB"]
@@ -182,7 +183,7 @@ def _group(pair: str) -> str:
 
 
 def _table1(folder: Path, name: str, manifest: Mapping[str, Any]) -> str:
-    measured = read_csv(folder / f"table1-{name}.csv")
+    measured = read_rows(folder / f"table1-{name}.csv")[1]
     table = table_of(measured)
     rows = []
     for network, columns in table.items():
@@ -246,7 +247,7 @@ def _spread(rows: Sequence[Mapping[str, str]]) -> str:
 def _table2(folder: Path, manifest: Mapping[str, Any]) -> str:
     report = json.loads((folder / "table2.json").read_text(encoding="utf-8"))
     rows = []
-    for row in read_csv(folder / "table2.csv"):
+    for row in read_rows(folder / "table2.csv")[1]:
         low, high = float(row["paper_features_min"]), float(row["paper_features_max"])
         rows.append(
             [
@@ -281,7 +282,7 @@ def _table3(folder: Path, manifest: Mapping[str, Any]) -> str:
         ]
         for name, (noc, everything) in COMPARISON.items()
     ]
-    for row in read_csv(folder / "table3.csv"):
+    for row in read_rows(folder / "table3.csv")[1]:
         if row["pairs"]:
             shown = [_cell(row[over], ".3f") for over in ("noc", "all")]
             seconds = f"{float(row['seconds']):.1f}"

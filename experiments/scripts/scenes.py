@@ -8,9 +8,11 @@ plane, things in space, and both with motion blur of up to 60 pixels in every sc
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import replace
+from pathlib import Path
+
+import tyro
 
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
 
@@ -28,7 +30,7 @@ def scenes_per_second(data: SyntheticDataset) -> float:
     return (len(data) - half) / (time.process_time() - start)
 
 
-def main(photographs: str | None = None, count: int = COUNT) -> None:
+def main(photographs: tyro.conf.Positional[Path | None] = None, count: int = COUNT) -> None:
     """Measure both kinds."""
     plain = SyntheticConfig()
     blurred = SyntheticConfig(motion_blur=1.0, shutter=1.0, max_blur=60 / 256)
@@ -44,4 +46,4 @@ def main(photographs: str | None = None, count: int = COUNT) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    tyro.cli(main, description=__doc__)

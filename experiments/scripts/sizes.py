@@ -8,12 +8,11 @@ a known vector), estimates their flow in a process of its own, and prints the pl
 measured peak of its memory, the seconds, the time per pixel, and the share of pixels that are wrong
 by more than a pixel. A run is WIDTHxHEIGHT, with the limit of memory if there is one. With `files`,
 images are read and flow, backward flow, occlusion and confidence are written part by part (.npy);
-with `flow`, the flow alone is.
+with `flow`, the flow alone is. `--one RUN` measures in this process, and prints JSON.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 
 import hamflow
@@ -34,24 +34,24 @@ MOVED = (24, -14)
 _TILE, _SCENES = (384, 512), 6
 
 
-def main() -> None:
+def main(
+    folder: tyro.conf.Positional[Path],
+    *,
+    runs: tuple[str, ...] = RUNS,
+    preset: str = "balanced",
+    window: str = "256",
+    one: str | None = None,
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--runs", nargs="+", default=RUNS, metavar="WxH[:SIZE[:files|flow]]")
-    parser.add_argument("--preset", default="balanced")
-    parser.add_argument("--window", default="256")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    window: Any = args.window if args.window == "auto" else int(args.window)
-    if args.one is not None:
-        print(json.dumps(measure(args.folder, args.one, args.preset, window)))
+    labels: Any = window if window == "auto" else int(window)
+    if one is not None:
+        print(json.dumps(measure(folder, one, preset, labels)))
         return
     print("| size | limit | tiles | planned | peak | seconds | µs per pixel | wrong |")
     print("|---|---|---|---|---|---|---|---|")
-    for run in args.runs:
-        words = [str(args.folder), "--one", run, "--preset", args.preset, "--window", args.window]
-        make_images(args.folder, *size_of(run))
+    for run in runs:
+        words = [str(folder), "--one", run, "--preset", preset, "--window", window]
+        make_images(folder, *size_of(run))
         command = [sys.executable, "-m", "experiments.scripts.sizes", *words]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -125,4 +125,4 @@ def measure(folder: Path, run: str, preset: str, window: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -22,14 +22,15 @@ The photographs should be others than those of the training. Lucas-Kanade has 5 
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import cv2
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 
 from hamflow import Estimator, track
@@ -103,26 +104,26 @@ def scores(found: _Arrays, known: _Arrays) -> dict[str, float]:
     }
 
 
-def main() -> None:
+def main(
+    photographs: tyro.conf.Positional[Path],
+    *,
+    count: int = 12,
+    frames: int = 12,
+    presets: tuple[str, ...] = ("fast", "balanced"),
+    displacements: tuple[float, ...] = (8.0, 64.0),
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("photographs", help="a folder of photographs")
-    parser.add_argument("--count", type=int, default=12)
-    parser.add_argument("--frames", type=int, default=12)
-    parser.add_argument("--presets", nargs="+", default=["fast", "balanced"])
-    parser.add_argument("--displacements", nargs="+", type=float, default=[8.0, 64.0])
-    args = parser.parse_args()
-    textures = load_textures(args.photographs)
+    textures = load_textures(photographs)
     methods: dict[str, _Method] = {"Lucas-Kanade": lucas_kanade}
-    methods |= {preset: by_flow(preset) for preset in args.presets}
-    methods |= {f"{args.presets[0]}, anchor=0": by_flow(args.presets[0], 0)}
-    for displacement in args.displacements:
+    methods |= {preset: by_flow(preset) for preset in presets}
+    methods |= {f"{presets[0]}, anchor=0": by_flow(presets[0], 0)}
+    for displacement in displacements:
         table: dict[str, list[dict[str, float]]] = {}
-        for seed in range(args.count):
+        for seed in range(count):
             config = replace(
                 CONFIG, max_displacement=displacement, perspective_share=float(seed % 2)
             )
-            film = SyntheticFilm(config, [17, seed], textures, args.frames)
+            film = SyntheticFilm(config, [17, seed], textures, frames)
             points = grid_points(film.images[0].shape, GRID)
             known = truth(film, points)
             for name, method in methods.items():
@@ -145,4 +146,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -11,7 +11,6 @@ and confidence. The peak of the memory is that of the process of a version, afte
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -21,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import tyro
 from rich.console import Console
 from rich.table import Table
 
@@ -92,48 +92,49 @@ class Version:
         self._process.communicate()
 
 
-def main() -> None:
+def main(
+    before: tyro.conf.Positional[str],
+    after: tyro.conf.Positional[str] = sys.executable,
+    *,
+    images: tuple[Path, Path] | None = None,
+    width: int = 1024,
+    height: int = 436,
+    presets: tuple[str, ...] = ("balanced", "fast", "realtime"),
+    rounds: int = 5,
+    threads: int = len(os.sched_getaffinity(0)),
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("before", help="Python interpreter with the version before")
-    parser.add_argument("after", nargs="?", default=sys.executable)
-    parser.add_argument("--images", nargs=2, metavar=("FIRST", "SECOND"))
-    parser.add_argument("--width", type=int, default=1024)
-    parser.add_argument("--height", type=int, default=436)
-    parser.add_argument("--presets", nargs="+", default=["balanced", "fast", "realtime"])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    args = parser.parse_args()
-    if args.images:
-        images = [read_image(path) for path in args.images]
-    else:
-        images = list(rendered_sequence(args.height, args.width, 2))
+    pair = (
+        rendered_sequence(height, width, 2)
+        if images is None
+        else [read_image(path) for path in images]
+    )
     with TemporaryDirectory() as folder:
         names = (str(Path(folder) / "first.npy"), str(Path(folder) / "second.npy"))
-        for name, image in zip(names, images, strict=True):
+        for name, image in zip(names, pair, strict=True):
             np.save(name, image)
         versions = {
-            side: Version(python, names, args.threads)
-            for side, python in (("before", args.before), ("after", args.after))
+            side: Version(python, names, threads)
+            for side, python in (("before", before), ("after", after))
         }
         peers = {name: Method(name) for name in PEERS}
         seconds: dict[str, float] = {}
-        for _ in range(args.rounds):
-            for preset in args.presets:
+        for _ in range(rounds):
+            for preset in presets:
                 for version in versions.values():
                     version.run(preset)
             for name, method in peers.items():
-                spent = timed(lambda method=method: method(*images))[1]
+                spent = timed(lambda method=method: method(*pair))[1]
                 seconds[name] = min(spent, seconds.get(name, np.inf))
         for version in versions.values():
             version.close()
-    _print(versions, seconds, args.presets, images[0].shape, args.threads)
+    _print(versions, seconds, presets, pair[0].shape, threads)
 
 
 def _print(
     versions: dict[str, Version],
     seconds: dict[str, float],
-    presets: list[str],
+    presets: tuple[str, ...],
     shape: tuple[int, ...],
     threads: int,
 ) -> None:
@@ -160,4 +161,4 @@ def _print(
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -11,7 +11,6 @@ cancellation in the middle of a search.
 
 from __future__ import annotations
 
-import argparse
 import socket
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import tyro
 
 import hamflow
 from hamflow.datasets import demo_scene
@@ -61,7 +61,7 @@ def first(address: str, path: str) -> None:
             time.sleep(_WAIT)
 
 
-def starts(paths: Sequence[Path], count: int) -> None:
+def measure_starts(paths: Sequence[Path], count: int) -> None:
     """Measure and print the time until something is to be seen."""
     found = []
     for _ in range(count):
@@ -78,7 +78,7 @@ def _range(values: Any) -> str:
     return f"from {min(values):.2f} to {max(values):.2f}"
 
 
-def answers(paths: Sequence[Path], preset: str, pixels: int) -> None:
+def measure_answers(paths: Sequence[Path], preset: str, pixels: int) -> None:
     """Measure and print the time of answers about pixels, and of a cancellation."""
     with served(paths) as (address, _), httpx.Client(base_url=address, timeout=600) as browser:
         first(address, "/")
@@ -107,23 +107,23 @@ def answers(paths: Sequence[Path], preset: str, pixels: int) -> None:
         print(f"cancellation: {1000 * (time.perf_counter() - start):.0f} ms")
 
 
-def main() -> None:
+def main(
+    *,
+    height: int = 436,
+    width: int = 1024,
+    preset: str = "balanced",
+    starts: int = 5,
+    pixels: int = 200,
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--height", type=int, default=436)
-    parser.add_argument("--width", type=int, default=1024)
-    parser.add_argument("--preset", default="balanced")
-    parser.add_argument("--starts", type=int, default=5)
-    parser.add_argument("--pixels", type=int, default=200)
-    args = parser.parse_args()
-    scene = demo_scene(args.height, args.width)
+    scene = demo_scene(height, width)
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, "frame1.png"), Path(folder, "frame2.png")]
         for path, image in zip(paths, (scene.image0, scene.image1), strict=True):
             hamflow.write_image(path, image)
-        starts(paths, args.starts)
-        answers(paths, args.preset, args.pixels)
+        measure_starts(paths, starts)
+        measure_answers(paths, preset, pixels)
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

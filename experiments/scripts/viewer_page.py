@@ -11,13 +11,13 @@ one sees while panning. It leaves two pictures of the page in the folder PICTURE
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+import tyro
 from playwright.sync_api import Page, sync_playwright
 
 import hamflow
@@ -125,16 +125,16 @@ def take_pictures(page: Page, folder: Path) -> None:
         print(f"Wrote {folder / name}.")
 
 
-def main() -> None:
+def main(
+    pictures: tyro.conf.Positional[Path],
+    *,
+    height: int = 436,
+    width: int = 1024,
+    preset: str = "balanced",
+    pixels: int = 100,
+) -> None:
     """Measure, print, and take pictures."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("pictures", type=Path)
-    parser.add_argument("--height", type=int, default=436)
-    parser.add_argument("--width", type=int, default=1024)
-    parser.add_argument("--preset", default="balanced")
-    parser.add_argument("--pixels", type=int, default=100)
-    args = parser.parse_args()
-    scene = demo_scene(args.height, args.width)
+    scene = demo_scene(height, width)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         paths = [Path(folder, "frame1.png"), Path(folder, "frame2.png")]
         for path, image in zip(paths, (scene.image0, scene.image1), strict=True):
@@ -144,10 +144,10 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 1400, "height": 860})
         with served(paths) as (address, _):
             first(address, "/")
-            measure(page, f"{address}/", args.pixels, args.preset)
-            take_pictures(page, args.pictures)
+            measure(page, f"{address}/", pixels, preset)
+            take_pictures(page, pictures)
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -1,38 +1,25 @@
-// Vectors of labels for the chains of the CRF: see label_rows.inl.
+// Vectors of labels for the chains of the CRF: see label_rows.inl. They do all that those of chains
+// side by side do.
 #pragma once
 
 #include <immintrin.h>
 
 #include <cstdint>
 
-#include "labels.hpp"
+#include "x86_chains.hpp"
 
 namespace hamflow {
 namespace avx2 {
 
-struct Labels16 : FixedLabels {
-    using V = __m256i;
-    static constexpr int width = 16;
+namespace {
+
+struct Labels16 : Chains16 {
     static constexpr bool unrolled = true;  // rows of the usual lengths
-    static HAMFLOW_INLINE V loadu(const T* p) {
-        return _mm256_loadu_si256(reinterpret_cast<const V*>(p));
-    }
-    static HAMFLOW_INLINE void storeu(T* p, V v) {
-        _mm256_storeu_si256(reinterpret_cast<V*>(p), v);
-    }
-    static HAMFLOW_INLINE V set1(T x) { return _mm256_set1_epi16(x); }
-    static HAMFLOW_INLINE V add(V a, V b) { return _mm256_add_epi16(a, b); }
-    static HAMFLOW_INLINE V adds(V a, V b) { return _mm256_adds_epi16(a, b); }
-    static HAMFLOW_INLINE V sub(V a, V b) { return _mm256_sub_epi16(a, b); }
-    static HAMFLOW_INLINE V min(V a, V b) { return _mm256_min_epi16(a, b); }
     static HAMFLOW_INLINE V max(V a, V b) { return _mm256_max_epi16(a, b); }
     // The last half of a and the first of b; from it and a vector, the labels one before or after.
     static HAMFLOW_INLINE V between(V a, V b) { return _mm256_permute2x128_si256(a, b, 0x21); }
     static HAMFLOW_INLINE V below(V low, V v) { return _mm256_alignr_epi8(v, low, 14); }
     static HAMFLOW_INLINE V above(V v, V high) { return _mm256_alignr_epi8(high, v, 2); }
-    static HAMFLOW_INLINE V share_of(Share g) { return _mm256_set1_epi16(static_cast<short>(g)); }
-    // Rounded down; both are unsigned here.
-    static HAMFLOW_INLINE V times(V a, V g) { return _mm256_mulhi_epu16(a, g); }
     // The minimum of all lanes, in all lanes.
     static HAMFLOW_INLINE V min_across(V v) {
         const __m128i sign = _mm_set1_epi16(-32768);  // vphminposuw is unsigned
@@ -46,17 +33,8 @@ struct Labels16 : FixedLabels {
     }
 };
 
-struct Labels32 : FloatLabels {
-    using V = __m256;
-    static constexpr int width = 8;
+struct Labels32 : Chains32 {
     static constexpr bool unrolled = true;  // rows of the usual lengths
-    static HAMFLOW_INLINE V loadu(const T* p) { return _mm256_loadu_ps(p); }
-    static HAMFLOW_INLINE void storeu(T* p, V v) { _mm256_storeu_ps(p, v); }
-    static HAMFLOW_INLINE V set1(T x) { return _mm256_set1_ps(x); }
-    static HAMFLOW_INLINE V add(V a, V b) { return _mm256_add_ps(a, b); }
-    static HAMFLOW_INLINE V adds(V a, V b) { return _mm256_add_ps(a, b); }
-    static HAMFLOW_INLINE V sub(V a, V b) { return _mm256_sub_ps(a, b); }
-    static HAMFLOW_INLINE V min(V a, V b) { return _mm256_min_ps(a, b); }
     static HAMFLOW_INLINE V max(V a, V b) { return _mm256_max_ps(a, b); }
     static HAMFLOW_INLINE V between(V a, V b) { return _mm256_permute2f128_ps(a, b, 0x21); }
     static HAMFLOW_INLINE V below(V low, V v) { return aligned<12>(v, low); }
@@ -66,8 +44,6 @@ struct Labels32 : FloatLabels {
         return _mm256_castsi256_ps(
             _mm256_alignr_epi8(_mm256_castps_si256(a), _mm256_castps_si256(b), bytes));
     }
-    static HAMFLOW_INLINE V share_of(Share g) { return _mm256_set1_ps(g); }
-    static HAMFLOW_INLINE V times(V a, V g) { return _mm256_floor_ps(_mm256_mul_ps(a, g)); }
     static HAMFLOW_INLINE V min_across(V v) {
         v = _mm256_min_ps(v, _mm256_permute2f128_ps(v, v, 1));
         v = _mm256_min_ps(v, _mm256_permute_ps(v, 0x4e));
@@ -75,6 +51,8 @@ struct Labels32 : FloatLabels {
     }
     static HAMFLOW_INLINE T first(V v) { return _mm256_cvtss_f32(v); }
 };
+
+}  // namespace
 
 // Hamming distances of one descriptor to n others, 16 at a time by a table of nibbles.
 template <int words>

@@ -1,6 +1,6 @@
 // What every instruction set's code shares.
 //
-// Each kernels_<isa>.cpp is compiled with flags of its own. An inline function or template that
+// Each kernels_<level>.cpp is compiled with flags of its own. An inline function or template that
 // two of them instantiate would be merged by the linker, perhaps to the version that only the
 // better machine can run. So all of this is either forced inline or has internal linkage.
 #pragma once

@@ -1,8 +1,10 @@
 // Compiled for the baseline: nothing here may assume what it is about to find out.
 #include "levels.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 
 #if defined(HAMFLOW_X86)
 #include "cpuid.hpp"
@@ -11,28 +13,36 @@
 namespace hamflow {
 namespace {
 
+const Kernels* const compiled[] = HAMFLOW_EACH_LEVEL(kernels);
+
+int best_level() {
+#if defined(HAMFLOW_X86)
+    return has_avx512() ? 2 : has_avx2() ? 1 : 0;
+#elif defined(HAMFLOW_NEON)
+    return 1;  // every AArch64 processor has it
+#else
+    return 0;
+#endif
+}
+
 // Null: automatic.
 std::atomic<const Kernels*> forced{nullptr};
 
 }  // namespace
 
 std::vector<const Kernels*> available_kernels() {
-    std::vector<const Kernels*> list = {&portable_kernels};
-#if defined(HAMFLOW_X86)
-    if (has_avx2()) list.push_back(&avx2_kernels);
-    if (has_avx512()) list.push_back(&avx512_kernels);
-#endif
-#if defined(HAMFLOW_NEON)
-    // Every AArch64 processor has it.
-    list.push_back(&neon_kernels);
-#endif
-    return list;
+    return {compiled, compiled + best_level() + 1};
 }
 
 const Kernels& active_kernels() {
-    static const Kernels* const best = available_kernels().back();
+    static const Kernels* const best = compiled[best_level()];
     const Kernels* chosen = forced.load(std::memory_order_relaxed);
     return chosen ? *chosen : *best;
+}
+
+int active_level() {
+    const auto* level = std::find(std::begin(compiled), std::end(compiled), &active_kernels());
+    return level == std::end(compiled) ? 0 : static_cast<int>(level - compiled);
 }
 
 bool force_kernels(const char* name) {

@@ -12,6 +12,8 @@ std::vector<const Kernels*> available_kernels();
 
 // The best of them, unless another was forced.
 const Kernels& active_kernels();
+// Its number among those of HAMFLOW_EACH_LEVEL; the reference has that of the portable level.
+int active_level();
 
 // By name; also "reference". Null or "" goes back to automatic. False, and nothing changes, when
 // the name is unknown or the machine cannot run it.

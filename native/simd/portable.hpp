@@ -7,8 +7,7 @@
 // the adders that are linear over xor need no arithmetic at all: with t0 ^ t1 ^ t2 as a plane of
 // its own, the sum of three is one xor. Hence 11 planes instead of 8.
 //
-// The compilers' generic vector types are translated to what the machine has; big-endian machines
-// get arrays and loops.
+// The compilers' generic vector types are translated to what the machine has.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +15,8 @@
 
 #include "common.hpp"
 
-#if !defined(HAMFLOW_PLAIN_ARRAYS) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define HAMFLOW_VECTOR_EXTENSIONS
-#endif
-
 namespace hamflow {
 namespace portable {
-
-#if defined(HAMFLOW_VECTOR_EXTENSIONS)
 
 typedef std::uint64_t U64 HAMFLOW_VECTOR(16);
 typedef std::uint32_t U32 HAMFLOW_VECTOR(16);
@@ -77,11 +70,8 @@ struct Vector {
     }
     static HAMFLOW_INLINE void store32(float* p, F v) { std::memcpy(p, &v, sizeof v); }
     static HAMFLOW_INLINE F set1_32(float x) { return F{x, x, x, x}; }
-    static HAMFLOW_INLINE F add32(F a, F b) { return a + b; }
     static HAMFLOW_INLINE F sub32(F a, F b) { return a - b; }
-    static HAMFLOW_INLINE F mul32(F a, F b) { return a * b; }
     static HAMFLOW_INLINE F min32(F a, F b) { return a < b ? a : b; }
-    static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) { return a > b ? x : y; }
     // 128 + the bytes 0, 4, 8, 12 (1, 5, ..): a byte put into the mantissa of 128.0f. One of 128,
     // and no larger one, is right, too: it sets the lowest bit of the exponent.
     static HAMFLOW_INLINE void to_f32(V d, F* out) {
@@ -112,146 +102,6 @@ struct Vector {
         store(out, min(V{a[0], b[0]}, V{a[1], b[1]}));
     }
 };
-
-#else
-
-struct Vector {
-    struct V { std::uint8_t b[16]; };
-    struct F { float f[4]; };
-
-    static HAMFLOW_INLINE V load(const void* p) {
-        V v;
-        std::memcpy(&v, p, sizeof v);
-        return v;
-    }
-    static HAMFLOW_INLINE void store(void* p, V v) { std::memcpy(p, &v, sizeof v); }
-    static HAMFLOW_INLINE V set1(std::uint8_t x) {
-        V v;
-        std::memset(&v, x, sizeof v);
-        return v;
-    }
-    template <class Op>
-    static HAMFLOW_INLINE V each8(V a, V b, const Op& op) {
-        V c;
-        for (int i = 0; i < 16; ++i) c.b[i] = static_cast<std::uint8_t>(op(a.b[i], b.b[i]));
-        return c;
-    }
-    static HAMFLOW_INLINE V add8(V a, V b) {
-        return each8(a, b, [](int x, int y) { return x + y; });
-    }
-    static HAMFLOW_INLINE V sub8(V a, V b) {
-        return each8(a, b, [](int x, int y) { return x - y; });
-    }
-    static HAMFLOW_INLINE V min(V a, V b) {
-        return each8(a, b, [](int x, int y) { return x < y ? x : y; });
-    }
-    static HAMFLOW_INLINE V less(V a, V b) {
-        return each8(a, b, [](int x, int y) { return x < y ? 0xff : 0; });
-    }
-    friend HAMFLOW_INLINE V operator^(V a, V b) {
-        return each8(a, b, [](int x, int y) { return x ^ y; });
-    }
-    friend HAMFLOW_INLINE V operator&(V a, V b) {
-        return each8(a, b, [](int x, int y) { return x & y; });
-    }
-    friend HAMFLOW_INLINE V operator|(V a, V b) {
-        return each8(a, b, [](int x, int y) { return x | y; });
-    }
-    friend HAMFLOW_INLINE V operator~(V a) { return a ^ set1(0xff); }
-    // Shifts only occur where a mask removes what another byte would have shifted in.
-    friend HAMFLOW_INLINE V operator>>(V a, int n) {
-        return each8(a, a, [n](int x, int) { return x >> n; });
-    }
-    friend HAMFLOW_INLINE V operator<<(V a, int n) {
-        return each8(a, a, [n](int x, int) { return x << n; });
-    }
-
-    struct S16 { std::int16_t s[8]; };
-    static HAMFLOW_INLINE S16 s16(V v) {
-        S16 x;
-        std::memcpy(&x, &v, sizeof x);
-        return x;
-    }
-    template <class Op>
-    static HAMFLOW_INLINE V each16(V a, V b, const Op& op) {
-        const S16 x = s16(a), y = s16(b);
-        S16 z;
-        for (int i = 0; i < 8; ++i) z.s[i] = static_cast<std::int16_t>(op(x.s[i], y.s[i]));
-        return load(&z);
-    }
-    static HAMFLOW_INLINE V set1_16(std::int16_t x) {
-        S16 z;
-        for (std::int16_t& s : z.s) s = x;
-        return load(&z);
-    }
-    static HAMFLOW_INLINE V add16(V a, V b) {
-        return each16(a, b, [](int x, int y) { return x + y; });
-    }
-    static HAMFLOW_INLINE V sub16(V a, V b) {
-        return each16(a, b, [](int x, int y) { return x - y; });
-    }
-    static HAMFLOW_INLINE V mul16(V a, V b) {
-        return each16(a, b, [](int x, int y) { return x * y; });
-    }
-    static HAMFLOW_INLINE V max16(V a, V b) {
-        return each16(a, b, [](int x, int y) { return x > y ? x : y; });
-    }
-    template <class Byte>
-    static HAMFLOW_INLINE V every_other(V a, int first) {
-        S16 z;
-        for (int i = 0; i < 8; ++i) z.s[i] = static_cast<Byte>(a.b[2 * i + first]);
-        return load(&z);
-    }
-    static HAMFLOW_INLINE V even_masks16(V a) { return every_other<std::int8_t>(a, 0); }
-    static HAMFLOW_INLINE V odd_masks16(V a) { return every_other<std::int8_t>(a, 1); }
-    static HAMFLOW_INLINE V even16(V a) { return every_other<std::uint8_t>(a, 0); }
-    static HAMFLOW_INLINE V odd16(V a) { return every_other<std::uint8_t>(a, 1); }
-
-    template <class Op>
-    static HAMFLOW_INLINE F each32(F a, F b, const Op& op) {
-        F c;
-        for (int i = 0; i < 4; ++i) c.f[i] = op(a.f[i], b.f[i]);
-        return c;
-    }
-    static HAMFLOW_INLINE F load32(const float* p) {
-        F v;
-        std::memcpy(&v, p, sizeof v);
-        return v;
-    }
-    static HAMFLOW_INLINE void store32(float* p, F v) { std::memcpy(p, &v, sizeof v); }
-    static HAMFLOW_INLINE F set1_32(float x) { return F{{x, x, x, x}}; }
-    static HAMFLOW_INLINE F add32(F a, F b) {
-        return each32(a, b, [](float x, float y) { return x + y; });
-    }
-    static HAMFLOW_INLINE F sub32(F a, F b) {
-        return each32(a, b, [](float x, float y) { return x - y; });
-    }
-    static HAMFLOW_INLINE F mul32(F a, F b) {
-        return each32(a, b, [](float x, float y) { return x * y; });
-    }
-    static HAMFLOW_INLINE F min32(F a, F b) {
-        return each32(a, b, [](float x, float y) { return x < y ? x : y; });
-    }
-    static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {
-        F c;
-        for (int i = 0; i < 4; ++i) c.f[i] = a.f[i] > b.f[i] ? x.f[i] : y.f[i];
-        return c;
-    }
-    static HAMFLOW_INLINE void to_f32(V d, F* out) {
-        for (int h = 0; h < 4; ++h)
-            for (int i = 0; i < 4; ++i) out[h].f[i] = 128.0f + d.b[4 * i + h];
-    }
-
-    static HAMFLOW_INLINE void minima_of_16(const std::uint8_t* rows, std::uint8_t* out) {
-        for (int i = 0; i < 16; ++i) {
-            std::uint8_t m = rows[32 * i];
-            for (int k = 1; k < 16; ++k) m = rows[32 * i + k] < m ? rows[32 * i + k] : m;
-            out[i] = m;
-        }
-    }
-};
-
-#endif
 
 template <int words>
 struct Bits : Vector {
@@ -442,13 +292,11 @@ struct Floats {
     static HAMFLOW_INLINE F loadu(const float* p) { return Vector::load32(p); }
     static HAMFLOW_INLINE void storeu(float* p, F v) { Vector::store32(p, v); }
     static HAMFLOW_INLINE F set1(float x) { return Vector::set1_32(x); }
-    static HAMFLOW_INLINE F fma(F a, F b, F c) { return Vector::add32(Vector::mul32(a, b), c); }
-    static HAMFLOW_INLINE F add(F a, F b) { return Vector::add32(a, b); }
-    static HAMFLOW_INLINE F max(F a, F b) { return Vector::where_greater(a, b, a, b); }
+    static HAMFLOW_INLINE F fma(F a, F b, F c) { return a * b + c; }
+    static HAMFLOW_INLINE F add(F a, F b) { return a + b; }
+    static HAMFLOW_INLINE F max(F a, F b) { return a > b ? a : b; }
     // a > b ? x : y
-    static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) {
-        return Vector::where_greater(a, b, x, y);
-    }
+    static HAMFLOW_INLINE F where_greater(F a, F b, F x, F y) { return a > b ? x : y; }
 };
 
 }  // namespace portable

@@ -24,7 +24,7 @@ void check_levels() {
     current_level = "levels";
     current_case = "force_kernels";
     const std::vector<const Kernels*> all = available_kernels();
-    check(!all.empty() && all[0] == &portable_kernels, "portable comes first");
+    check(!all.empty() && all[0] == &portable::kernels, "portable comes first");
     check(&active_kernels() == all.back(), "the best one is the default");
     for (const Kernels* k : all)
         check(force_kernels(k->name) && &active_kernels() == k, k->name);

@@ -115,9 +115,9 @@ def _into_range(least: float, most: float) -> str:
     return "divide it by its largest possible value"
 
 
-def unit_intensities(image: ArrayLike, name: str = "image") -> NDArray[np.float32]:
+def unit_intensities(image: ArrayLike) -> NDArray[np.float32]:
     """Return an image, which `as_intensities` checks, as float32 from 0 to 1."""
-    array = as_intensities(image, name)
+    array = as_intensities(image)
     if array.dtype.kind == "f":
         return array.astype(np.float32)
     return array.astype(np.float32) / np.float32(np.iinfo(array.dtype).max)

@@ -34,7 +34,7 @@ def memory_status(key: str) -> int:
 _UNITS = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-def parse_memory(amount: int | float | str, name: str = "max_memory") -> int:
+def parse_memory(amount: int | float | str) -> int:
     """Return an amount of memory in bytes; it may be a number of bytes, or a text such as "4GB".
 
     >>> parse_memory("1.5 GB"), parse_memory("512MiB")
@@ -48,7 +48,7 @@ def parse_memory(amount: int | float | str, name: str = "max_memory") -> int:
         size = 0.0
     if isinstance(amount, bool) or not 1 <= size < 2**60:
         raise InputError(
-            f"{name} must be an amount of memory such as 600MB, 4GB or 2GiB, not {amount!r}."
+            f"max_memory must be an amount of memory such as 600MB, 4GB or 2GiB, not {amount!r}."
         )
     return int(size)
 

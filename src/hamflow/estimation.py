@@ -19,8 +19,9 @@ from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.route import Route
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
-from hamflow.refinement import check
+from hamflow.refinement import check, with_opposite
 from hamflow.result import FlowResult
+from hamflow.stages import Completion, MatchEvidence, following
 from hamflow.window import Window
 
 FIELDS = frozenset({"flow", "backward", "occlusion", "confidence"})
@@ -78,7 +79,8 @@ def estimated(
             certain = route.filled("confidence", shape, np.float32(0))
     else:
         # Refinement, from the matching scale to the full size.
-        refine, both = config.refinement, len(matches.directions) == 2 and {*wanted} > {"flow"}
+        refine = following(config.refinement) if matches.warm else config.refinement
+        both = len(matches.directions) == 2 and {*wanted} > {"flow"}
         assess = both and bool({"occlusion", "confidence"} & {*wanted})
         with clock.stage("refinement", 0.6):
             first, around = side_by_side(
@@ -137,6 +139,7 @@ def matched(
     matches: Matches | None = None
     while (step := plan.next_step(matches)) is not None:
         found = search(frames, step, route.matcher(config.matcher), clock)
+        route.tidy()
         with clock.stage("check", step.share + 0.25):
             trusted = check([match.flow for match in found])
         with clock.stage("completion", step.share + 0.26):
@@ -146,9 +149,27 @@ def matched(
                     mask & (match.decided > 0) for mask, match in zip(trusted, found, strict=True)
                 ]
             known = match_evidence(frames, found, sure, step.scale, matches)
-            complete = route.completion(config.completion)
-            at_once = route.at_once and is_concurrent(complete)
-            completed = for_each(complete, known, at_once=at_once)
+            completed = _completed(known, config.completion, route, warm=step.warm)
         matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
+        matches = replace(matches, warm=step.warm)
+        route.tidy()
     assert matches is not None
     return replace(matches, cut=is_cut(frames, matches))
+
+
+def _completed(
+    known: list[MatchEvidence], completion: Completion, route: Route, *, warm: bool
+) -> list[tuple[Flow, Field]]:
+    """Return the completed flow of each direction, and how far each pixel is from a match."""
+    stages = [completion] * len(known)
+    if warm:  # the forward flow tells most of the backward one
+        stages[1:] = [following(completion)]
+    completed = for_each(
+        lambda k: stages[k](known[k]),
+        range(len(known)),
+        at_once=route.at_once and is_concurrent(completion),
+    )
+    if stages[-1] != completion:
+        filled, distance = completed[1]
+        completed[1] = with_opposite(known[1], filled, completed[0][0]), distance
+    return completed

@@ -292,31 +292,30 @@ class Estimator:
         """
         check_frames(frame0, frame1)
         frames = frame0, frame1
-        with stage_progress(progress) as told, self._route(frames) as (config, route):
+        with stage_progress(progress) as told, self._route(frames) as route:
             clock = Clock(told)
             result, matches = estimated(
-                frames, config, self.window, route, clock, previous=previous
+                frames, self.config, self.window, route, clock, previous=previous
             )
             clock.finish()
         _report(result, clock)
         return result, matches
 
     @contextmanager
-    def _route(self, frames: tuple[Frame, Frame]) -> Iterator[tuple[EstimatorConfig, Route]]:
-        """Give the settings, and the way through the stages: whole images, or tile by tile."""
+    def _route(self, frames: tuple[Frame, Frame]) -> Iterator[Route]:
+        """Give the way through the stages: whole images, or tile by tile."""
         large = isinstance(frames[0], LargeFrame)
         if self.max_memory is None and not large:
-            yield self.config, WholeImages()
+            yield WholeImages()
             return
         plan = self.plan(frames[0].shape)
-        config = plan.limited(self.config)
         if not large:
-            yield config, WholeImages(plan)
+            yield WholeImages(plan)
         elif not plan.mapped:
-            yield config, Tiles(plan)
+            yield Tiles(plan)
         else:
             with FileCanvases({}, gettempdir()) as canvases:
-                yield config, Tiles(plan, canvases)
+                yield Tiles(plan, canvases)
 
 
 @overload

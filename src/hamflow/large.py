@@ -95,7 +95,7 @@ def estimate_files(
         clock = Clock(told)
         result, _ = estimated(
             frames,
-            plan.limited(estimator.config),
+            estimator.config,
             estimator.window,
             Tiles(plan, canvases),
             clock,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +39,54 @@ class Prior:
 
     def unary(self, window: Window) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return the costs of the labels u and v of a window, as `hamflow.crf.solve` takes them."""
+        u, v = self.costs(window)
+        return u.rows(0, u.shape[0]), v.rows(0, v.shape[0])
+
+    def costs(self, window: Window) -> tuple[ExpectedCosts, ExpectedCosts]:
+        """Return the same, to be computed row by row when they are needed."""
+        weight = np.ascontiguousarray(self.weight, np.float32)
+        u, v = (np.ascontiguousarray(self.flow[..., k], np.float32) for k in (0, 1))
         return (
-            self._costs(self.flow[..., 0], window.u0, window.du),
-            self._costs(self.flow[..., 1], window.v0, window.dv),
+            ExpectedCosts(u, weight, self.slope, self.free, window.u0, window.du),
+            ExpectedCosts(v, weight, self.slope, self.free, window.v0, window.dv),
         )
 
-    def _costs(self, expected: Field, first: int, count: int) -> NDArray[np.uint8]:
-        costs = empty((*expected.shape, count), np.uint8)
-        weight = np.ascontiguousarray(self.weight, np.float32)
-        _native.expected_costs(
-            np.ascontiguousarray(expected, np.float32), weight, self.slope, self.free, first, costs
-        )
+
+@dataclass(frozen=True, eq=False)
+class ExpectedCosts:
+    """The costs of the labels of one component, which are computed when they are needed.
+
+    Attributes
+    ----------
+    expected, weight : (H, W) array of float32
+        The component, and the largest cost.
+    slope, free : float
+        As for `Prior`.
+    first, count : int
+        The displacement of the first label, and how many labels there are.
+    """
+
+    expected: Field
+    weight: Field
+    slope: float
+    free: float
+    first: int
+    count: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, columns, labels."""
+        height, width = self.expected.shape
+        return height, width, self.count
+
+    def rows(self, first: int, last: int) -> NDArray[np.uint8]:
+        """Return the costs of the rows from `first` to before `last`."""
+        expected, weight = self.expected[first:last], self.weight[first:last]
+        costs = empty((*expected.shape, self.count), np.uint8)
+        _native.expected_costs(expected, weight, self.slope, self.free, self.first, costs)
         return costs
+
+    def turned(self) -> ExpectedCosts:
+        """Return the same with rows and columns exchanged."""
+        expected, weight = (np.ascontiguousarray(f.T) for f in (self.expected, self.weight))
+        return replace(self, expected=expected, weight=weight)

@@ -8,18 +8,16 @@ as ``method = "name"`` in the table of the stage. Descriptors are chosen by `ham
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import Any, ClassVar, Protocol
-
-import numpy as np
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from hamflow._types import Bits, Field, Flow, FrameLike, Image, Labels, Mask
 from hamflow.errors import InputError
 from hamflow.prior import Prior
 from hamflow.window import Window
 
-Slices = tuple[slice, slice]
+T = TypeVar("T")
 
 STAGES: dict[str, dict[str, str]] = {
     "matcher": {
@@ -105,22 +103,6 @@ class MatchTask:
     prior: Prior | None = None
     callback: Callable[[Any], object] | None = None
 
-    def part(self, where: Slices) -> MatchTask:
-        """Return the same task for a part of the images: rows and columns."""
-        prior = self.prior
-        if prior is not None:
-            flow, weight = _part(prior.flow, where), _part(prior.weight, where)
-            prior = replace(prior, flow=flow, weight=weight)
-        changed = {n: _part(getattr(self, n), where) for n in ("bits", "image", "initial_labels")}
-        return replace(self, **changed, prior=prior)
-
-
-def _part(value: Any, where: Slices) -> Any:
-    """Return a part of an array, or of several, as kernels take it; None if there is none."""
-    if value is None or isinstance(value, tuple):
-        return value and tuple(_part(one, where) for one in value)
-    return np.ascontiguousarray(value[where])
-
 
 class Matcher(Protocol):
     """From the descriptors of two images to a displacement for each pixel of the first."""
@@ -130,8 +112,11 @@ class Matcher(Protocol):
     def __call__(self, task: MatchTask) -> Match:
         """Match two images within a window."""
 
-    def warm_started(self) -> Matcher:
-        """Return the matcher for a pair that begins with the labels of the pair before."""
+    def streamed(self) -> Matcher:
+        """Return a matcher with the same result that needs no memory for all labels of all pixels.
+
+        That is the matcher itself if it does not need it anyhow.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +151,6 @@ class MatchEvidence:
     other: Image | None = None
     decided: Field | None = None
     coarse: Flow | None = None
-
-    def part(self, where: Slices) -> MatchEvidence:
-        """Return the same for a part of the images: rows and columns."""
-        return MatchEvidence(
-            **{field.name: _part(getattr(self, field.name), where) for field in fields(self)}
-        )
 
 
 class Completion(Protocol):
@@ -230,6 +209,16 @@ class Temporal(Protocol):
 
         `before` comes from the pair whose second frame is the first one here.
         """
+
+
+def following(stage: T) -> T:
+    """Return a stage as it is for a pair of a video that starts from the pair before.
+
+    What its ``warm_started()`` returns, or itself if there is no such method.
+    """
+    warm_started = getattr(stage, "warm_started", None)
+    found: T = stage if warm_started is None else warm_started()
+    return found
 
 
 def stage_class(stage: str, method: object) -> type[Any]:

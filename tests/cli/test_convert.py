@@ -263,12 +263,3 @@ def test_without_h5py(
     monkeypatch.setattr(module, "read_flow", never)
     assert "hamflow[flo5]" in fails(folder / "a.flo", tmp_path / "a.flo5")
     assert "hamflow[flo5]" in fails(folder, tmp_path / "out", "--to", ".flo5")
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["convert", "--help"])
-    assert exit_info.value.code == 0
-    printed = capsys.readouterr().out
-    for words in ("IN", "OUT", *FLOW_SUFFIXES, "--clip-invalid"):
-        assert words in printed

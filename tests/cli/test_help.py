@@ -52,7 +52,14 @@ def rows(printed: str) -> dict[str, str]:
 @pytest.mark.parametrize("command", [*COMMANDS, *EXPERIMENTS], ids=lambda command: command.name)
 def test_page(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     printed = page(command, capsys)
+    assert re.match(rf"usage: (hamflow|python -m experiments) {command.name} ", printed)
     assert max(map(len, printed.splitlines())) <= COLUMNS
+    if command in COMMANDS:
+        assert "IMAGE0" not in printed  # pictures are counted from 1
+        top = printed.split(" options\n")[0].split(" positional arguments\n")[0]
+        assert len(top.splitlines()) <= 7  # the usage and one sentence
+        # A sentence, and not the types of Python.
+        assert re.search(r"\n\n[A-Z][^.]+\.\n", top.replace("\n\n\n", "\n\n") + "\n")
     assert "{None}" not in printed
     assert "default: None" not in printed
     assert "default: True" not in printed  # of a switch --no-...; `option` says what it does
@@ -61,14 +68,6 @@ def test_page(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     for typed, text in shown.items():
         # More than the default, which stands in parentheses behind the description.
         assert re.match(r"[^(\s]", text), f"{typed} has no description"
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_the_top_is_short(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    before = page(command, capsys).split(" options\n")[0].split(" positional arguments\n")[0]
-    assert len(before.splitlines()) <= 7  # the usage and one sentence
-    # A sentence, and not the types of Python.
-    assert re.search(r"\n\n[A-Z][^.]+\.\n", before.replace("\n\n\n", "\n\n") + "\n")
 
 
 def test_rows() -> None:
@@ -82,11 +81,6 @@ def test_rows() -> None:
         "     (d)",
     )
     assert rows("\n".join(page)) == {"-a A": "First.", "--long X": "Second.", "--no": "(d)"}
-
-
-def test_pictures_are_counted_from_one(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in COMMANDS:
-        assert "IMAGE0" not in page(command, capsys)
 
 
 def test_examples_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from _submissions import (
-    FLO,
-    LOG,
-    PNG,
-    files_in,
-    raw_png,
-    stub,
-)
+from _submissions import FLO, LOG, PNG, files_in, raw_png, stub
 from _trees import scene
 from hamflow.cli.main import main
 

@@ -3,9 +3,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from _problems import started_python
 from _synthetic import FailingJob
-from hamflow.cli import synth as command
 from hamflow.cli.main import main
 from hamflow.datasets import FlowPair, SyntheticConfig, SyntheticDataset
 from hamflow.datasets.synthetic import SetReport, _workers, write_sintel
@@ -28,28 +25,17 @@ CONFIG = SyntheticConfig(height=48, width=64, max_displacement=20)
 PER_SCENE = 7
 
 
+COMMAND = ("synth", *SIZE, "--workers", "1", "-n", "1")
+
+
 def run(out: Path, number: int, *args: object) -> int:
-    words = ["synth", "-o", out, "-n", number, *SIZE, "--workers", 1, *args]
-    return main([str(word) for word in words])
+    return main([*COMMAND, *map(str, ("-o", out, "-n", number, *args))])
 
 
 def files(root: Path) -> dict[str, bytes]:
     """All files but the log, in which the order and the times differ."""
     paths = sorted(path for path in root.rglob("*") if path.is_file() and path.name != "run.jsonl")
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
-
-
-@pytest.fixture
-def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run the command, see it fail with one line and return that."""
-
-    def fail(out: Path, number: int, *args: object) -> str:
-        assert run(out, number, *args) == 1
-        lines = capsys.readouterr().err.splitlines()
-        assert len(lines) == 1
-        return lines[0]
-
-    return fail
 
 
 @pytest.fixture(scope="module")
@@ -143,20 +129,6 @@ def test_overwrite(written: Path, tmp_path: Path) -> None:
     assert files(out) == expected | {"training/notes.txt": b"mine"}
 
 
-def test_two_at_a_time(tmp_path: Path) -> None:
-    pytest.importorskip("fcntl")
-
-    def meanwhile(done: int, _: int) -> None:
-        if done == 1:
-            for overwrite in (False, True):
-                with pytest.raises(
-                    FileError, match=f"in use by another run \\(process {os.getpid()} on "
-                ):
-                    write_sintel(tmp_path, CONFIG, 1, overwrite=overwrite)
-
-    assert write_sintel(tmp_path, CONFIG, 2, callback=meanwhile).written == 2
-
-
 def test_clean_only(written: Path, tmp_path: Path) -> None:
     out = tmp_path / "set"
     assert run(out, 1, "--clean") == 0
@@ -194,63 +166,27 @@ def test_other_settings(
     args: tuple[object, ...], named: str, written: Path, fails: Callable[..., str]
 ) -> None:
     before = files(written)
-    message = fails(written, 3, *args)
+    message = fails("-o", written, "-n", 3, *args)
     assert f"holds results of other settings ({named} was " in message
     assert files(written) == before
 
 
 def test_other_photographs(written: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     Image.new("RGB", (32, 32)).save(tmp_path / "a.png")
-    assert "(photographs was " in fails(written, 3, "--textures", tmp_path)
+    assert "(photographs was " in fails("-o", written, "-n", 3, "--textures", tmp_path)
 
 
 def test_foreign_folder(tmp_path: Path, fails: Callable[..., str]) -> None:
     (tmp_path / "training").mkdir()
     (tmp_path / "training/mine.png").write_text("mine")
-    assert "holds files, but no run.jsonl" in fails(tmp_path, 1)
+    assert "holds files, but no run.jsonl" in fails("-o", tmp_path, "-n", 1)
     assert files(tmp_path) == {"training/mine.png": b"mine"}
-
-
-@pytest.mark.parametrize("content", ["", "{", "[1]", "\x00"])
-def test_damaged_settings(content: str, tmp_path: Path, fails: Callable[..., str]) -> None:
-    (tmp_path / "run.jsonl").write_text(content)
-    assert "run.jsonl: is not the log of an earlier synthetic set" in fails(tmp_path, 1)
 
 
 def test_output_is_a_file(tmp_path: Path, fails: Callable[..., str]) -> None:
     (tmp_path / "file").write_text("text")
     for out in (tmp_path / "file", tmp_path / "file" / "set"):
-        assert f"{out}: cannot be created as a folder" in fails(out, 1)
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_unwritable_folder(tmp_path: Path, fails: Callable[..., str]) -> None:
-    tmp_path.chmod(0o500)
-    try:
-        assert "set: cannot be created as a folder" in fails(tmp_path / "set", 1)
-    finally:
-        tmp_path.chmod(0o700)
-
-
-def test_full_disk(
-    tmp_path: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = os.fsync
-    calls = []
-
-    def full(descriptor: int) -> None:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # folders take no room
-            calls.append(descriptor)
-        if len(calls) > 3:
-            raise OSError(28, "No space left on device")
-        write(descriptor)
-
-    monkeypatch.setattr(os, "fsync", full)
-    assert "because the disk is full; free some space" in fails(tmp_path / "set", 2)
-    assert len(files(tmp_path / "set")) == 2  # two frames after the settings, and nothing half
-    monkeypatch.undo()
-    assert run(tmp_path / "set", 2) == 0
-    assert len(files(tmp_path / "set")) == 2 * PER_SCENE
+        assert f"{out}: cannot be created as a folder" in fails("-o", out, "-n", 1)
 
 
 @pytest.mark.parametrize(
@@ -267,18 +203,14 @@ def test_full_disk(
 def test_bad_options(
     args: tuple[object, ...], named: str, tmp_path: Path, fails: Callable[..., str]
 ) -> None:
-    assert named in fails(tmp_path / "set", 1, *args)
+    assert named in fails("-o", tmp_path / "set", "-n", 1, *args)
     assert not (tmp_path / "set").exists()
 
 
 def test_unreadable_photograph(tmp_path: Path, fails: Callable[..., str]) -> None:
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "bad.jpg").write_text("no photograph")
-    assert "bad.jpg" in fails(tmp_path / "set", 1, "--textures", tmp_path / "p")
-
-
-def test_default_workers() -> None:
-    assert 1 <= command._processors() <= (os.cpu_count() or 1)
+    assert "bad.jpg" in fails("-o", tmp_path / "set", "-n", 1, "--textures", tmp_path / "p")
 
 
 # Interruption
@@ -323,23 +255,14 @@ def ended(group: int) -> bool:
 def test_interrupt_with_workers(written: Path, tmp_path: Path) -> None:
     out = tmp_path / "set"
     words = ["synth", "-o", out, "-n", 5000, *SIZE, "--workers", 2]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hamflow", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
     first = out / "training/flow/scene_00002/frame_0001.flo"
-    try:
+    with started_python("-m", "hamflow", *map(str, words)) as process:
         give_up = time.monotonic() + 300
         while not first.exists() and time.monotonic() < give_up:
             time.sleep(0.05)
         # What Ctrl-C does: all processes get it.
         os.killpg(process.pid, signal.SIGINT)
         said, errors = process.communicate(timeout=120)
-    finally:
-        process.kill()
     assert process.returncode == 130
     assert errors == "hamflow: Interrupted.\n"
     assert "Stopped early with" in said

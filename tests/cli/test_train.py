@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,15 +23,15 @@ from _learning import (  # noqa: E402
     wait_until_alone,
     write_pairs,
 )
-from _problems import run_python  # noqa: E402
+from _problems import started_python  # noqa: E402
 from hamflow import read_flow, write_flow  # noqa: E402
 from hamflow.cli import train as cli  # noqa: E402
 from hamflow.cli.main import main  # noqa: E402
 from hamflow.errors import FileError  # noqa: E402
 from hamflow.learning import loop  # noqa: E402
-from hamflow.learning.checkpoint import TrainingState, read_state  # noqa: E402
 from hamflow.learning.config import DataConfig, TrainConfig  # noqa: E402
 from hamflow.learning.log import read_curve  # noqa: E402
+from hamflow.learning.state import TrainingState, read_state  # noqa: E402
 
 TINY = """
 window = 16
@@ -55,6 +52,9 @@ max_displacement = 6
 max_layers = 2
 clean = true
 """
+
+
+COMMAND = ("train",)
 
 
 @pytest.fixture(autouse=True)
@@ -84,14 +84,6 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[TrainConfig, Path, boo
 
     monkeypatch.setattr(loop, "train", train)
     return asked
-
-
-def one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
-    error = capsys.readouterr().err
-    assert error.startswith("hamflow: ")
-    assert error.count("\n") == 1
-    assert "Traceback" not in error
-    return error
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,19 +160,16 @@ def test_data_and_subset(chosen: list[Any], tmp_path: Path) -> None:
         ("steps = 0", "steps must be a whole number of at least 1"),
     ],
 )
-def test_a_wrong_file(
-    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_file(text: str, words: str, tmp_path: Path, fails: Callable[..., str]) -> None:
     file = tmp_path / "run.toml"
     file.write_text(text)
-    assert main(["train", "-o", str(tmp_path / "run"), "--config", str(file)]) == 1
-    error = one_sentence(capsys)
+    error = fails("-o", tmp_path / "run", "--config", file)
     assert words in error
     assert str(file) in error
     assert not (tmp_path / "run").exists()
 
 
-def test_wrong_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_flags(tmp_path: Path, fails: Callable[..., str]) -> None:
     output = str(tmp_path / "run")
     for options, words in (
         (["--config", str(tmp_path / "missing.toml")], "does not exist"),
@@ -190,15 +179,16 @@ def test_wrong_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["--data", "folder", str(tmp_path / "missing")], "does not exist"),
         (["--start", str(tmp_path / "missing.safetensors")], "missing.safetensors"),
     ):
-        assert main(["train", "-o", output, *options]) == 1
-        assert words in one_sentence(capsys)
+        assert words in fails("-o", output, *options)
     # Other commands do not care for the file that this one names.
     with pytest.raises(SystemExit) as exit_info:
         main(["doctor", "--config", str(tmp_path / "missing.toml")])
     assert exit_info.value.code == 2
 
 
-def test_a_run(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], fails: Callable[..., str]
+) -> None:
     output = tmp_path / "run"
     options = ["--validation-pairs", "1", "--validate-every", "2"]
     assert main(["train", "-o", str(output), "--config", str(tiny), *options]) == 0
@@ -213,10 +203,9 @@ def test_a_run(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     # Nothing is left to do.
     assert main(["train", "-o", str(output), "--config", str(tiny)]) == 0
     assert (output / "run.jsonl").read_bytes() == log
-    assert main(["train", "-o", str(output), "--config", str(tiny), "--window", "32"]) == 1
-    assert "run.jsonl: holds results of other settings (window was 16" in one_sentence(capsys)
-    assert main(["train", "-o", str(output), "--config", str(tiny), "--seed", "3"]) == 1
-    assert "(seed was 0, not 3)" in one_sentence(capsys)
+    message = fails("-o", output, "--config", tiny, "--window", 32)
+    assert "run.jsonl: holds results of other settings (window was 16" in message
+    assert "(seed was 0, not 3)" in fails("-o", output, "--config", tiny, "--seed", 3)
     again = ["--config", str(tiny), "--seed", "3", "--steps", "2", "--overwrite"]
     assert main(["train", "-o", str(output), *again]) == 0
     assert len(read_curve(output / "curve.csv")) == 2
@@ -255,6 +244,7 @@ def test_stopped_and_continued_with_the_settings_it_had(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    fails: Callable[..., str],
 ) -> None:
     output = tmp_path / "run"
     with monkeypatch.context() as patch:
@@ -269,30 +259,11 @@ def test_stopped_and_continued_with_the_settings_it_had(
     captured = capsys.readouterr()
     assert "Stopped at step 1; the same command continues." in captured.out
     assert captured.err == "hamflow: Interrupted.\n"
-    assert main(["train", "-o", str(output), "--window", "32"]) == 1
-    assert "(window was 16, not 32)" in one_sentence(capsys)
+    assert "(window was 16, not 32)" in fails("-o", output, "--window", 32)
     # No file and no flag: the log knows.
     assert main(["train", f"--output={output}"]) == 0
     numbers = [row["number"] for row in read_curve(output / "curve.csv")]
     assert numbers == ["1", "2", "3"]
-
-
-@contextmanager
-def started(*options: str) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process and a session of its own."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hamflow", "train", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
 
 
 @pytest.mark.usefixtures("hidden_extras", "interruptible")
@@ -305,7 +276,7 @@ def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
     root = write_pairs(tmp_path / "data", count=2, size=(32, 32))
     options = ["--config", str(tiny), "--workers", "1", "--steps", "100000"]
     options += ["--data", "folder", str(root)]
-    with started("-o", str(output), *options) as process:
+    with started_python("-m", "hamflow", "train", "-o", str(output), *options) as process:
         wait_for_steps(process, output, 1)
         os.killpg(process.pid, signal.SIGINT)
         printed, error = process.communicate(timeout=PATIENCE)
@@ -319,7 +290,7 @@ def test_stopped_from_outside(tmp_path: Path, tiny: Path) -> None:
     assert wait_until_alone(process.pid) == []
 
     # Killed, it cannot end its worker; the worker ends by itself.
-    with started("-o", str(output)) as process:
+    with started_python("-m", "hamflow", "train", "-o", str(output)) as process:
         wait_for_steps(process, output, progress.step + 2)
         with pytest.raises(FileError, match=f"in use by another run \\(process {process.pid} on "):
             loop.train(config, output)
@@ -346,31 +317,12 @@ def test_only_one_process_speaks(
 
 
 def test_without_torch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[..., str]
 ) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
         monkeypatch.setitem(sys.modules, name, None)
     for name in ("loop", "checkpoint", "network"):
         monkeypatch.delitem(sys.modules, f"hamflow.learning.{name}", raising=False)
-    assert main(["train", "-o", str(tmp_path / "run")]) == 1
-    error = one_sentence(capsys)
-    assert "Training needs torch; install it with: pip install 'hamflow[train]'." in error
+    sentence = "Training needs torch; install it with: pip install 'hamflow[train]'."
+    assert sentence in fails("-o", tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_other_commands_do_not_import_torch() -> None:
-    code = """
-import json, sys
-from hamflow.cli.main import main
-try:
-    main(["pair", "--help"])
-except SystemExit:
-    pass
-loaded = set(sys.modules)
-print()
-print(json.dumps(sorted(loaded & {"torch", "onnxruntime", "tensorboard", "matplotlib"})))
-"""
-    run = run_python("-c", code, timeout=PATIENCE)
-    assert run.returncode == 0, run.stderr
-    assert "usage: hamflow pair" in run.stdout
-    assert json.loads(run.stdout.splitlines()[-1]) == []

@@ -24,12 +24,6 @@ from hamflow.visualize import RunningScale, render
 COMMAND = ("video", *QUICK)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """im1.png to im5.png."""
-    return write_folder(tmp_path / "in", moving(5))
-
-
 # --- end to end ----------------------------------------------------------------------------------
 
 
@@ -182,10 +176,7 @@ def test_selection(tmp_path: Path, folder: Path, calls: Calls, fails: Callable[.
     assert calls.pairs == [("im2", "im4")]
     source = write_video(tmp_path / "in.mkv", moving(8))
     assert run(source, "-o", tmp_path / "b.mkv", *options, "--stop", 7) == 0
-    assert calls.pairs[1:] == [
-        ("frame_000002", "frame_000004"),
-        ("frame_000004", "frame_000006"),
-    ]
+    assert calls.pairs[1:] == [("frame_000002", "frame_000004"), ("frame_000004", "frame_000006")]
     assert open_frames(tmp_path / "b.mkv").fps == 15
     assert "--start" in fails(folder, "-o", tmp_path / "c", "--start", 0)
     assert "--every" in fails(folder, "-o", tmp_path / "c", "--every", 0)
@@ -334,12 +325,3 @@ def test_without_av(
     assert "hamflow[video]" in fails(source, "-o", tmp_path / "out")
     assert "hamflow[video]" in fails(folder, "-o", tmp_path / "out.mp4")
     assert run(folder, "-o", tmp_path / "out") == 0
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["video", "--help"])
-    assert exit_info.value.code == 0
-    printed = capsys.readouterr().out
-    for words in ("IN", "--output", "--max-flow", "--on-broken", "--format", "run.jsonl"):
-        assert words in printed

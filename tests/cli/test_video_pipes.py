@@ -19,7 +19,7 @@ import pytest
 
 import hamflow
 from _video_calls import QUICK, Calls, files, firsts, interrupt_at, run
-from _videos import moving, write_folder, write_video
+from _videos import moving, write_video
 from hamflow.io import _live
 from hamflow.io.video import open_frames
 from hamflow.visualize import render
@@ -29,12 +29,6 @@ RAW = b"".join(frame.tobytes() for frame in FRAMES)
 NAMES = [f"frame_{k:06}" for k in range(1, 5)]
 FLOW = np.full((48, 64, 2), (3, 4), np.float32)
 needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="needs the program ffmpeg")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """im1.png to im5.png."""
-    return write_folder(tmp_path / "in", FRAMES)
 
 
 @pytest.fixture

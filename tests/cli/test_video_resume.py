@@ -22,12 +22,6 @@ from hamflow.visualize import RunningScale
 COMMAND = ("video", *QUICK)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """im1.png to im5.png."""
-    return write_folder(tmp_path / "in", moving(5))
-
-
 def test_continue_a_folder(
     tmp_path: Path, folder: Path, calls: Calls, capsys: pytest.CaptureFixture[str]
 ) -> None:

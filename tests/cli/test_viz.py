@@ -211,11 +211,3 @@ def test_wrong_warp(data: Path, out: Path, fails: Callable[..., str]) -> None:
     message = fails("warp", frame, data / "small.flo", "-o", out / "a.png")
     assert "96×64 and 96×9" in message
     assert os.listdir(out) == []
-
-
-@pytest.mark.parametrize("command", ["viz", "warp"])
-def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main([command, "--help"])
-    assert exit_info.value.code == 0
-    assert "FLOW" in capsys.readouterr().out

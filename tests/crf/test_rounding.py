@@ -217,7 +217,7 @@ def test_fusion_for_every_number_of_threads() -> None:
 def test_roundings(problem: Problem) -> None:
     results = {
         rounding: problem.with_config(rounding=rounding).solve()
-        for rounding in ("argmin", "icm", "chains")
+        for rounding in ("argmin", "icm", "rows", "chains")
     }
     for result in results.values():
         energies = [step.energy for step in result.history]
@@ -226,7 +226,7 @@ def test_roundings(problem: Problem) -> None:
         expected = energy(problem.model, result.u, result.v)
         assert result.energy == pytest.approx(expected, rel=1e-12, abs=1e-9)
     # The same dual for all, but for where one of them stops.
-    for rounding in ("icm", "chains"):
+    for rounding in ("icm", "rows", "chains"):
         for step, plain in zip(results[rounding].history, results["argmin"].history, strict=False):
             assert step.bound == plain.bound
             assert step.energy <= plain.energy
@@ -252,7 +252,7 @@ def primal_of(problem: Problem, rounding: Any) -> Primal:
     return Primal(data, problem.weights(), rho, edges, rounding)
 
 
-@pytest.mark.parametrize("rounding", ["icm", "chains"])
+@pytest.mark.parametrize("rounding", ["icm", "rows", "chains"])
 def test_moves_that_only_seem_to_help_are_undone(rounding: Any) -> None:
     # In units of 1/64 the last pixel gains one by the target outside, and no edge costs anything.
     bits0 = np.array([[0, 2**64 - 1, 2**32 - 1]], np.uint64)

@@ -108,7 +108,7 @@ def test_floats_need_float32() -> None:
         ("outer", 2.5, "outer must be a whole number, not 2.5"),
         ("inner", None, "inner must be a whole number, not None"),
         ("minorant", "tree", "minorant must be one of 'sequential', 'hierarchical', not 'tree'"),
-        ("rounding", None, "rounding must be one of 'argmin', 'icm', 'chains', not None"),
+        ("rounding", None, "rounding must be one of 'argmin', 'icm', 'rows', 'chains', not None"),
         ("arithmetic", "int8", "arithmetic must be one of 'auto', 'int16', 'float32', not 'int8'"),
         ("tau2", "much", "tau2 must be a number, not 'much'"),
         *(

@@ -54,7 +54,7 @@ def test_without_weights_winner_takes_all() -> None:
     costs = problem.costs()
     unique = (costs == costs.min(axis=(2, 3), keepdims=True)).sum(axis=(2, 3)) == 1
     assert unique.mean() > 0.5
-    for rounding in ("argmin", "icm", "chains"):
+    for rounding in ("argmin", "icm", "rows", "chains"):
         flow = problem.with_config(rounding=rounding).solve().flow
         assert (flow == brute_wta(costs, problem.window))[unique].all()
 
@@ -62,7 +62,7 @@ def test_without_weights_winner_takes_all() -> None:
 # --- known answers --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rounding", ["argmin", "icm", "chains"])
+@pytest.mark.parametrize("rounding", ["argmin", "icm", "rows", "chains"])
 @pytest.mark.parametrize("arithmetic", ["int16", "float32"])
 @pytest.mark.parametrize("kind", ["random", "flat", "pairs", "phi"])
 def test_identical_frames(kind: str, rounding: Any, arithmetic: Any) -> None:
@@ -125,7 +125,7 @@ def with_words(problem: Problem, *words: str, **config: Any) -> Problem:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("rounding", ["argmin", "icm", "chains"])
+@pytest.mark.parametrize("rounding", ["argmin", "icm", "rows", "chains"])
 @pytest.mark.parametrize("arithmetic", ["int16", "float32"])
 def test_a_word_that_says_nothing(seed: int, rounding: Any, arithmetic: Any) -> None:
     problem = usual(seed, rounding=rounding, arithmetic=arithmetic, tau2=20.0)
@@ -187,7 +187,7 @@ BETWEEN_LEVELS = 1e-3
 
 
 @pytest.mark.parametrize("m", [1, 7, 64])
-@pytest.mark.parametrize("rounding", ["argmin", "icm", "chains"])
+@pytest.mark.parametrize("rounding", ["argmin", "icm", "rows", "chains"])
 def test_floats_give_the_same_bytes_for_every_number_of_threads(m: int, rounding: Any) -> None:
     problem = with_phi(usual(m, (14, 19), rounding=rounding), np.random.default_rng(m), m)
     results = {}

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from _crf_problems import SEEDS, Model, Problem, random_problem, tiny_problems, with_phi
+from _crf_problems import (
+    SEEDS,
+    Model,
+    Problem,
+    random_problem,
+    random_unary,
+    tiny_problems,
+    with_phi,
+)
 from _crf_reference import energy, optimum
 from _problems import everywhere
 from hamflow import Window
@@ -20,13 +28,6 @@ from hamflow.prior import Prior
 
 def made(shape: tuple[int, int], window: tuple[int, int, int, int], **config: Any) -> Problem:
     return random_problem(np.random.default_rng(3), shape, window, **config)
-
-
-def random_unary(problem: Problem, seed: int, most: int = 60) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    counts = (problem.window.du, problem.window.dv)
-    a, b = (rng.integers(0, most + 1, (*problem.shape, n)).astype(np.uint8) for n in counts)
-    return a, b
 
 
 def with_unary(model: Model, unary: tuple[Any, Any]) -> Model:

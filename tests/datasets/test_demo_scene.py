@@ -5,11 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from _synthetic import check_kinds
 from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.errors import InputError
 from hamflow.flow import warp
-
-SIZE = (256, 456)
 
 
 @cache
@@ -18,17 +17,7 @@ def rendered(seed: int) -> SyntheticScene:
 
 
 def test_shapes_and_types() -> None:
-    scene = rendered(0)
-    for image in (scene.image0, scene.image1):
-        assert image.shape == (*SIZE, 3)
-        assert image.dtype == np.uint8
-    for flow in (scene.flow, scene.backward_flow):
-        assert flow.shape == (*SIZE, 2)
-        assert flow.dtype == np.float32
-        assert np.isfinite(flow).all()
-    for mask in (scene.occluded, scene.backward_occluded):
-        assert mask.shape == SIZE
-        assert mask.dtype == np.bool_
+    check_kinds(rendered(0), (256, 456))
 
 
 def test_deterministic_by_seed() -> None:

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from _synthetic import SMALL, same, scene, textures
+from _synthetic import CURVED, SMALL, SPACE, same, scene, textures
 from hamflow.datasets.synthetic import SyntheticConfig, render_scene
 from hamflow.datasets.synthetic.compose import Canvas, Haze, truth
 from hamflow.datasets.synthetic.patch import Patch, Rigid, View, rotation
 from hamflow.datasets.synthetic.scene import render_both
 from hamflow.flow import warp
 
-SPACE = replace(SMALL, perspective_share=1.0, dull_share=0.0, max_displacement=30.0)
 STILL = Rigid(np.zeros(3), np.zeros(3), np.zeros(3))
 SEEDS = range(8)
 
@@ -135,9 +134,10 @@ def test_depth_grows_with_the_distance() -> None:
     assert (np.diff(haze.share(depths)) <= 0).all()
 
 
+@pytest.mark.parametrize("config", [SPACE, CURVED], ids=["flat", "curved"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_second_frame_warped_is_the_first(seed: int) -> None:
-    shown = scene(seed, SPACE)
+def test_the_second_frame_warped_is_the_first(seed: int, config: SyntheticConfig) -> None:
+    shown = scene(seed, config)
     warped, inside = warp(shown.image1.astype(np.float32), shown.flow, return_mask=True)
     error = np.abs(warped - shown.image0).mean(axis=2)
     visible = ~shown.occluded & inside
@@ -148,9 +148,10 @@ def test_the_second_frame_warped_is_the_first(seed: int) -> None:
     assert np.abs(moved - shown.image0).mean(axis=2)[visible].mean() > 2 * error[visible].mean()
 
 
+@pytest.mark.parametrize("config", [SPACE, CURVED], ids=["flat", "curved"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_forward_and_backward_flow_agree_where_both_see(seed: int) -> None:
-    shown = scene(seed, SPACE)
+def test_forward_and_backward_flow_agree_where_both_see(seed: int, config: SyntheticConfig) -> None:
+    shown = scene(seed, config)
     back, inside = warp(shown.backward_flow, shown.flow, return_mask=True)
     apart = np.linalg.norm(shown.flow + back, axis=2)[~shown.occluded & inside]
     assert (apart < 0.3).mean() > 0.9  # between things the warped flow is a mixture
@@ -159,7 +160,7 @@ def test_forward_and_backward_flow_agree_where_both_see(seed: int) -> None:
 def test_motion_has_a_limit_and_reaches_it() -> None:
     # Small frames, in which thin things are easily missed between the measured pixels.
     small = replace(SPACE, height=48, width=64, max_displacement=12.0)
-    for config in (SPACE, small):
+    for config in (SPACE, small, CURVED):
         scenes = (scene(seed, config) for seed in range(16))
         longest = max(float(np.linalg.norm(s.flow, axis=2).max()) for s in scenes)
         assert 0.5 * config.max_displacement < longest <= config.max_displacement
@@ -210,9 +211,12 @@ def test_some_scenes_are_in_space() -> None:
     assert 0 < unchanged < len(flat)
 
 
+@pytest.mark.parametrize("curved", [0.0, 1.0])
 @pytest.mark.parametrize("size", [(32, 32), (33, 150), (150, 33)])
-def test_any_size(size: tuple[int, int]) -> None:
-    config = SyntheticConfig(height=size[0], width=size[1], perspective_share=1.0)
+def test_any_size(size: tuple[int, int], curved: float) -> None:
+    config = SyntheticConfig(
+        height=size[0], width=size[1], perspective_share=1.0, curved_share=curved
+    )
     for seed in range(3):
         shown = scene(seed, config)
         assert shown.image0.shape == (*size, 3)

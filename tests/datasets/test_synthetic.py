@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from _synthetic import (
     EFFECTS,
     SMALL,
+    check_kinds,
     same,
     scene,
     textures,
@@ -35,18 +36,7 @@ from hamflow.flow import warp
 
 
 def test_shapes_and_types() -> None:
-    shown = scene(0)
-    size = (SMALL.height, SMALL.width)
-    for image in (shown.image0, shown.image1):
-        assert image.shape == (*size, 3)
-        assert image.dtype == np.uint8
-    for flow in (shown.flow, shown.backward_flow):
-        assert flow.shape == (*size, 2)
-        assert flow.dtype == np.float32
-        assert np.isfinite(flow).all()
-    for mask in (shown.occluded, shown.backward_occluded):
-        assert mask.shape == size
-        assert mask.dtype == np.bool_
+    check_kinds(scene(0), (SMALL.height, SMALL.width))
 
 
 def test_exported() -> None:

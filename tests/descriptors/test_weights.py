@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from _flows import fixture_is_fine
 from _networks import SMALL, random_weights
 from hamflow import load_model
 from hamflow.descriptors.architecture import Architecture
@@ -330,9 +331,7 @@ def test_too_much_and_too_little(file: Path) -> None:
     refuses(file, r"is damaged .* get the file again")
 
 
-ANY_TIME = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+ANY_TIME = settings(fixture_is_fine, max_examples=150)
 
 
 @ANY_TIME

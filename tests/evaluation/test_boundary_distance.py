@@ -9,7 +9,6 @@ import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import ndimage
 
@@ -80,25 +79,3 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     occluded[1, 2] = True
     with pytest.raises(InputError, match=r"need the package scipy.*hamflow\[evaluate\]"):
         epe_metrics(flow, flow, occluded)
-
-
-@given(st.integers(0, 1000))
-def test_bands(seed: int) -> None:
-    """The bands of `epe_metrics`, from what scipy makes of the mask."""
-    rng = np.random.default_rng(seed)
-    shape = (40, 170)
-    occluded = np.zeros(shape, bool)
-    y, x = rng.integers(0, 40), rng.integers(0, 170)
-    occluded[y : y + rng.integers(1, 30), x : x + rng.integers(1, 40)] = True
-    truth, flow = rng.normal(0, 5, (2, *shape, 2))
-    truth[rng.random(shape) < 0.2] = np.nan
-    error = np.hypot(*np.moveaxis(flow - truth, 2, 0))
-    error[occluded] = np.nan
-    distance = ndimage.distance_transform_edt(~scipy_boundary(occluded))
-    metrics = epe_metrics(flow, truth, occluded)
-    for name, low, high in (("d0_10", 0, 10), ("d10_60", 10, 60), ("d60_140", 60, 140)):
-        chosen = error[(distance >= low) & (distance < high)]
-        chosen = chosen[~np.isnan(chosen)]
-        assert getattr(metrics, f"pixels_{name}") == chosen.size
-        expected = chosen.mean() if chosen.size else np.nan
-        assert getattr(metrics, name) == pytest.approx(expected, nan_ok=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from _browser import is_light, opened, troubles
 from _reports import NAMES, NASTY, Pairs, Stub
 from hamflow.evaluation import Evaluation, PairRecord, evaluate
 from hamflow.evaluation.report import write_report
@@ -40,29 +41,9 @@ def report(tmp_path_factory: pytest.TempPathFactory, found: Evaluation) -> Path:
 @pytest.fixture
 def page(browser: Browser, report: Path) -> Iterator[Page]:
     with browser.new_context(viewport={"width": 1300, "height": 900}) as context:
-        page = context.new_page()
-        yield _open(page, report)
-        assert page.troubles == []  # type: ignore[attr-defined]
-
-
-def _open(page: Page, path: Path) -> Page:
-    """Open a file, and gather on the page all that must not happen."""
-    troubles: list[str] = []
-    page.troubles = troubles  # type: ignore[attr-defined]
-    page.set_default_timeout(20_000)
-    page.on("console", lambda message: troubles.append(message.text))
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
-    page.on(
-        "request",
-        lambda request: (
-            None
-            if request.url == path.as_uri() or request.url.startswith("data:")
-            else troubles.append(request.url)
-        ),
-    )
-    page.goto(path.as_uri())
-    return page
+        page = opened(context, report.as_uri())
+        yield page
+        assert troubles(page) == []
 
 
 def _names(page: Page) -> list[str]:
@@ -188,13 +169,11 @@ def test_narrow_and_dark(browser: Browser, report: Path, scheme: Any) -> None:
     with browser.new_context(
         viewport={"width": 400, "height": 800}, color_scheme=scheme
     ) as context:
-        page = _open(context.new_page(), report)
+        page = opened(context, report.as_uri())
         # Only the tables are wider, and they scroll by themselves.
         assert page.evaluate("document.documentElement.scrollWidth") == 400
-        color = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        light = sum(map(int, color.removeprefix("rgb(").rstrip(")").split(","))) > 3 * 128
-        assert light == (scheme == "light")
-        assert page.troubles == []  # type: ignore[attr-defined]
+        assert is_light(page) == (scheme == "light")
+        assert troubles(page) == []
 
 
 def test_many_pairs(browser: Browser, found: Evaluation, tmp_path: Path) -> None:
@@ -206,7 +185,7 @@ def test_many_pairs(browser: Browser, found: Evaluation, tmp_path: Path) -> None
     path = tmp_path / "many.html"
     write_report(path, replace(found, records=records), Pairs(), method, pictures=0)
     with browser.new_context() as context:
-        page = _open(context.new_page(), path)
+        page = opened(context, path.as_uri())
         rows = page.locator("#table tbody tr")
         expect(rows).to_have_count(MANY)
         _head(page, "seconds").get_by_role("button").dblclick()
@@ -215,4 +194,4 @@ def test_many_pairs(browser: Browser, found: Evaluation, tmp_path: Path) -> None
         assert numbers == sorted(range(MANY), key=lambda number: (-(number % 7), number))
         page.get_by_label("Filter pairs by name").fill("1040")
         expect(page.locator("#count")).to_have_text(f"1 of {MANY} pairs")
-        assert page.troubles == []  # type: ignore[attr-defined]
+        assert troubles(page) == []

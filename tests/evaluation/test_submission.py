@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import shutil
-import stat
 import struct
 import zipfile
 from pathlib import Path
@@ -16,25 +13,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from _submissions import (
-    FLO,
-    LOG,
-    PNG,
-    files_in,
-    raw_flo,
-    raw_png,
-    stub,
-)
+from _submissions import FLO, LOG, PNG, files_in, raw_flo, raw_png, stub
 from _trees import message_of, save_image, scene
 from hamflow.errors import InputError
 from hamflow.evaluation import Method, MethodConfig, submit, verify_submission
 from hamflow.io import write_flow
-
-
-@pytest.fixture
-def method() -> Method:
-    return Method(MethodConfig("wta-qq", model="pairs", window=16))
-
 
 # --- what the servers want ------------------------------------------------------------------------
 
@@ -292,35 +275,3 @@ def test_folder_of_something_else(kitti: Path, tmp_path: Path) -> None:
         assert (tmp_path / LOG).read_text() == text
     (tmp_path / LOG).unlink()
     message_of(lambda: verify_submission("kitti", kitti, tmp_path), tmp_path / LOG)
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_folder_that_may_not_be_written(kitti: Path, tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    try:
-        counted = stub()
-        message_of(lambda: submit("kitti", kitti, tmp_path, counted), tmp_path / LOG)
-        message_of(lambda: submit("kitti", kitti, tmp_path / "a", counted), tmp_path / "a")
-        assert counted.calls == 0
-    finally:
-        tmp_path.chmod(0o700)
-
-
-def test_full_disk(kitti: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sync, synced = os.fsync, 0
-
-    def full(number: int) -> None:
-        nonlocal synced
-        synced += stat.S_ISREG(os.fstat(number).st_mode)  # folders take no room
-        if synced == 4:  # the record, the first file, the record, the second file
-            raise OSError(errno.ENOSPC, "No space left on device")
-        sync(number)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        message = message_of(
-            lambda: submit("kitti", kitti, tmp_path, stub()), tmp_path / "flow" / PNG[1]
-        )
-    assert "the disk is full" in message
-    assert files_in(tmp_path) == [f"flow/{PNG[0]}", LOG]
-    assert submit("kitti", kitti, tmp_path, stub()).known == 1

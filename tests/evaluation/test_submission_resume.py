@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import shutil
 import weakref
 from pathlib import Path
@@ -13,24 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from _submissions import (
-    FLO,
-    LOG,
-    PNG,
-    Stub,
-    files_in,
-    raw_flo,
-    stub,
-)
+from _submissions import FLO, LOG, PNG, Stub, files_in, raw_flo, stub
 from _trees import message_of, save_image, scene
 from hamflow.errors import InputError
 from hamflow.evaluation import Estimate, Method, MethodConfig, submit, verify_submission
 from hamflow.io import write_flow
-
-
-@pytest.fixture
-def method() -> Method:
-    return Method(MethodConfig("wta-qq", model="pairs", window=16))
 
 
 def test_resume_after_an_interrupt(sintel: Path, tmp_path: Path) -> None:
@@ -203,24 +188,3 @@ def test_record_without_files_binds_nobody(kitti: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^000000_10: "):
         submit("kitti", kitti, tmp_path / "other", coarse)
     assert submit("kitti", kitti, tmp_path / "other", stub()).computed == 2
-
-
-@pytest.mark.skipif(os.name != "posix", reason="no such locks")
-def test_two_at_a_time(kitti: Path, tmp_path: Path) -> None:
-    messages: list[str] = []
-
-    def meanwhile(name: str, *_: int) -> None:
-        if name == f"flow/{PNG[1]}":
-            second = stub()
-            messages.append(
-                message_of(lambda: submit("kitti", kitti, tmp_path, second), tmp_path / LOG)
-            )
-            assert second.calls == 0
-
-    assert submit("kitti", kitti, tmp_path, stub(), progress=meanwhile).computed == 2
-    assert [message.partition(": ")[2] for message in messages] == [
-        f"is in use by another run (process {os.getpid()} on {platform.node()}); wait "
-        "until it ends, or choose another place."
-    ]
-    assert submit("kitti", kitti, tmp_path, stub()).known == 2
-    assert not list(tmp_path.rglob(".*"))

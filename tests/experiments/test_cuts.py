@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tyro
 
 from experiments.scripts import cuts
 from hamflow import write_image
@@ -20,7 +21,7 @@ def test_counts(
     rng = np.random.default_rng(0)
     write_image(tmp_path / "a.png", rng.integers(0, 256, (80, 120, 3), np.uint8))
     monkeypatch.setattr("sys.argv", ["cuts", str(tmp_path), "--count", "2", "--presets", "fast"])
-    cuts.main()
+    tyro.cli(cuts.main)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 11
     assert "fast: scene: 0 of 2 called a cut" in lines[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tyro
 
 from experiments.scripts import flicker
 from hamflow import write_image
@@ -53,7 +54,7 @@ def test_lines(
         write_image(tmp_path / "frames" / f"{k}.png", picture[:64, k : 96 + k])
     options = ["--count", "1", "--presets", "fast", "--videos", str(tmp_path / "frames")]
     monkeypatch.setattr("sys.argv", ["flicker", str(tmp_path / "photographs"), *options])
-    flicker.main()
+    tyro.cli(flicker.main)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(": ")[0] for line in lines] == ["fast, off"] * 2 + ["fast, tracks"] * 2
     assert all(0 <= float(line.split("flicker ")[1].split()[0]) < 4 for line in lines)

@@ -21,13 +21,14 @@ from _trees import save_flow, save_image, save_mask
 from experiments.cli.app import main
 from experiments.paper import table1
 from experiments.paper.budget import difference, settings_of
-from experiments.paper.runs import CHECKPOINT, Found, find_network, restore_weights
+from experiments.paper.runs import Found, find_network, restore_weights
 from experiments.paper.table1 import Network, parse_network, read_table1_config
 from hamflow import FileError
 from hamflow.datasets import demo_scene
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.weights import read_weights
-from hamflow.evaluation.records import read_csv
+from hamflow.io._text import read_rows
+from hamflow.learning.state import CHECKPOINT
 
 COMMAND = ("paper", "table1")
 RECIPES = ROOT / "experiments" / "recipes"
@@ -261,7 +262,7 @@ def test_synthetic_needs_no_folder(arguments: list[str], nets: Path, out: Path) 
     save_run(nets / "qq-5")
     args = [*arguments[3:], "--data", "synthetic", "--count", "1", "--networks", "qq-5"]
     assert main([*COMMAND, *args]) == 0
-    assert len(read_csv(out / "table1.csv")) == 2
+    assert len(read_rows(out / "table1.csv")[1]) == 2
 
 
 def test_data_has_a_name(arguments: list[str], fails: Callable[..., str]) -> None:

@@ -18,7 +18,7 @@ from hamflow import FileError, InputError
 from hamflow.datasets import SyntheticConfig, demo_scene, open_dataset
 from hamflow.datasets.synthetic import write_sintel
 from hamflow.evaluation import Method, MethodConfig, evaluate, pool
-from hamflow.evaluation.records import read_csv
+from hamflow.io._text import read_rows
 from hamflow.learning.config import config_of, read_config
 
 COMMAND = ("paper", "table1")
@@ -95,7 +95,7 @@ def test_command_with_weights(
     assert "5.25 (10.38)" in printed  # the paper's
     assert "FQ as trained is better than QQ" in printed
     assert "The training of ff-5, fq-5, qq-5 is only partly known" in printed
-    rows = read_csv(out / "table1.csv")
+    rows = read_rows(out / "table1.csv")[1]
     assert len(rows) == 4 + 3 + 2
     pair = open_dataset("sintel", sintel, subset="scene_00001")
     method = MethodConfig("crf-f", model=str(nets / "ff-5" / table1.WEIGHTS), window=8, scale=2)
@@ -127,13 +127,13 @@ def test_command_trains_what_is_missing(
     ]
     assert main(args) == 0
     assert (nets / "ff-5" / table1.WEIGHTS).read_bytes() == kept
-    rows = read_csv(out / "table1.csv")
+    rows = read_rows(out / "table1.csv")[1]
     assert {(row["train"], row["layers"]) for row in rows} == {
         ("ff", "5"),
         ("qq", "5"),
         ("fq", "7"),
     }
-    from hamflow.learning.checkpoint import read_state  # noqa: PLC0415
+    from hamflow.learning.state import read_state  # noqa: PLC0415
 
     config, progress = read_state(nets / "fq-7" / "checkpoint.safetensors")
     assert (config.model, config.network.layers, config.network.channels) == ("fq", 7, 4)
@@ -168,14 +168,14 @@ def test_the_papers_protocol_on_sintel(tmp_path: Path, sintel: Path, out: Path) 
     file.write_text(text)
     args = [*COMMAND, "--data", "sintel", str(sintel), "--networks", "fq-5", "-o", str(out)]
     assert main([*args, "--config", str(file), "--weights", str(tmp_path / "nets")]) == 0
-    from hamflow.learning.checkpoint import read_state  # noqa: PLC0415
+    from hamflow.learning.state import read_state  # noqa: PLC0415
 
     config, _ = read_state(tmp_path / "nets" / "fq-5" / "checkpoint.safetensors")
     assert (config.data.dataset, config.data.subset, config.data.root) == ("sintel", 0.2, sintel)
     assert config.data.crop is None
     every = open_dataset("sintel", sintel, pass_="clean")
     learned = every.evenly(0.2)
-    evaluated = {row["pair"] for row in read_csv(out / "table1.csv")}
+    evaluated = {row["pair"] for row in read_rows(out / "table1.csv")[1]}
     assert evaluated == set(every.evenly(0.4, disjoint_from=learned).names)
     assert len(evaluated) == 2
     assert not evaluated & set(learned.names)
@@ -220,7 +220,7 @@ def test_unfinished_training_is_not_taken(
     sentence = fails(*args, *nets, "--no-train", "--config", file)
     assert "not finished" in sentence
     assert main([*COMMAND, *map(str, (*args, *nets, "--config", file))]) == 0
-    from hamflow.learning.checkpoint import read_state  # noqa: PLC0415
+    from hamflow.learning.state import read_state  # noqa: PLC0415
 
     assert read_state(folder / "checkpoint.safetensors")[1].step == 3
     torch.set_num_threads(threads)

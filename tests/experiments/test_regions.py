@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tyro
 
 from experiments.scripts import regions
 from hamflow import write_image
@@ -21,7 +22,7 @@ def test_lines(
     rng = np.random.default_rng(0)
     write_image(tmp_path / "a.png", rng.integers(0, 256, (80, 120, 3), np.uint8))
     monkeypatch.setattr("sys.argv", ["regions", str(tmp_path), "--count", "1", "--presets", "fast"])
-    regions.main()
+    tyro.cli(regions.main)
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("fast: (10, 10, 20, 20): median ")
     assert float(line.split("median ")[1].split(",")[0]) < 4

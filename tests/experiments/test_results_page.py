@@ -9,7 +9,7 @@ import pytest
 from _paths import ROOT
 from experiments.paper.table1 import NETWORKS, columns_of
 from experiments.scripts import results
-from hamflow.evaluation.records import read_csv
+from hamflow.io._text import read_rows
 
 
 def test_page_is_up_to_date() -> None:
@@ -29,7 +29,7 @@ def test_tables_are_whole() -> None:
 
 @pytest.mark.parametrize("name", ["sintel-clean", "synthetic"])
 def test_table1_has_all_networks_of_the_paper(name: str) -> None:
-    rows = read_csv(results.RESULTS / f"table1-{name}.csv")
+    rows = read_rows(results.RESULTS / f"table1-{name}.csv")[1]
     pairs = {row["pair"] for row in rows}
     cells = {(row["train"], int(row["layers"]), row["column"], row["pair"]) for row in rows}
     assert cells == {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tyro
 
 from experiments.scripts import rendered, scenes
 from hamflow import write_image
@@ -31,7 +32,7 @@ def test_errors_of_presets(
     write_image(photographs / "a.png", rng.integers(0, 256, (80, 120, 3), np.uint8))
     arguments = ["rendered", str(photographs), "--count", "2", "--presets", "fast"]
     monkeypatch.setattr("sys.argv", arguments)
-    rendered.main()
+    tyro.cli(rendered.main)
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("fast: ")
     everywhere = float(line.split()[1])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tyro
 
 from _route import SMALL
 from experiments import stages
@@ -61,7 +62,7 @@ def test_command(
     file = tmp_path / "errors.json"
     words = ["stages", str(tmp_path), "--preset", "fast", "--json", str(file)]
     monkeypatch.setattr(sys, "argv", words)
-    stages.main()
+    tyro.cli(stages.main)
     assert "| group/one | " in capsys.readouterr().out
     assert "group/one" in file.read_text()
 
@@ -77,7 +78,7 @@ def test_command_on_rendered_scenes(
     monkeypatch.setattr(
         sys, "argv", ["stages", str(tmp_path), "--rendered", "2", "--preset", "realtime"]
     )
-    stages.main()
+    tyro.cli(stages.main)
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[0] for row in rows] == ["| scene 0", "| scene 1", "| mean"]
     errors = np.array([[float(cell.strip(" |")) for cell in row[1:]] for row in rows])

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import tyro
 
 import hamflow
 from experiments.scripts import versions, videos
@@ -20,7 +21,7 @@ def test_two_versions_in_turns(
     monkeypatch.setattr(versions, "PEERS", ("opencv-dis",))
     python = os.path.relpath(sys.executable)
     monkeypatch.setattr(sys, "argv", ["versions", python, *options, "--presets", "fast", "absent"])
-    versions.main()
+    tyro.cli(versions.main)
     printed = capsys.readouterr().out
     assert "96×64, 1 threads" in printed
     for words in ("fast", "matching", "opencv-dis", "peak memory"):
@@ -36,8 +37,11 @@ def test_two_versions_in_turns(
 def test_pairs_of_a_video_and_by_themselves() -> None:
     config = SyntheticConfig(height=128, width=160, max_displacement=12)
     pairs = render_sequence(config, 1, load_textures(), 4)
-    rows = np.array(videos.measured(hamflow.Estimator("fast"), pairs))
-    assert rows.shape == (2, 4)  # all pairs but the first; two errors and two times
+    images = [pairs[0].image0, *(pair.image1 for pair in pairs)]
+    rows = np.array(
+        videos.measured(hamflow.Estimator("fast"), images, [pair.flow for pair in pairs])
+    )
+    assert rows.shape == (2, 6)  # all pairs but the first; an error and two times, twice
     assert (rows > 0).all()
     lengths = [np.hypot(*np.moveaxis(pair.flow, 2, 0)).mean() for pair in pairs[1:]]
-    assert (rows[:, :2] < np.array(lengths)[:, None]).all()  # better than no motion
+    assert (rows[:, ::3] < np.array(lengths)[:, None]).all()  # better than no motion

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import tyro
 
 from experiments.scripts import viewer
 
@@ -12,7 +13,7 @@ from experiments.scripts import viewer
 def test_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     words = "viewer --height 100 --width 150 --preset realtime --starts 1 --pixels 3"
     monkeypatch.setattr("sys.argv", words.split())
-    viewer.main()
+    tyro.cli(viewer.main)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == [
         "first byte of the page",

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import tyro
 
 from experiments.scripts import viewer_page
 
@@ -19,7 +20,7 @@ def test_lines_and_pictures(
         pytest.skip("needs a browser")
     words = f"viewer_page {tmp_path} --height 100 --width 150 --preset realtime --pixels 3"
     monkeypatch.setattr("sys.argv", words.split())
-    viewer_page.main()
+    tyro.cli(viewer_page.main)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0].split(" /")[0] for line in lines] == [
         "first paint",

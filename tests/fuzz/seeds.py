@@ -99,6 +99,36 @@ def image_files() -> Iterator[bytes]:
     yield from png16_files()
 
 
+def tiff_flow_files() -> Iterator[bytes]:
+    for options in ({"tile": (16, 16)}, {"compression": "zlib"}, {"bigtiff": True}):
+        yield _tiff(FLOW, planarconfig="contig", photometric="minisblack", **options)
+
+
+def part_files() -> Iterator[bytes]:
+    for options in (
+        {"tile": (16, 16)},
+        {"tile": (16, 16), "compression": "zlib", "predictor": True},
+        {"rowsperstrip": 2, "byteorder": ">"},
+    ):
+        yield _tiff(PICTURE, photometric="rgb", **options)
+    yield _tiff(PICTURE[..., 0].astype(np.uint16) * 257, compression="zlib")
+
+
+def array_files() -> Iterator[bytes]:
+    for array in (PICTURE, PICTURE[..., 0].astype(">u2") * 257, PICTURE / np.float32(255)):
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        yield buffer.getvalue()
+
+
+def _tiff(array: Any, **options: Any) -> bytes:
+    import tifffile  # noqa: PLC0415  (an extra)
+
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, array, **options)
+    return buffer.getvalue()
+
+
 def png16_files() -> Iterator[bytes]:
     buffer = io.BytesIO()
     write_png16(buffer, PICTURE.astype(np.uint16) * 257)
@@ -177,9 +207,10 @@ def curve_files() -> Iterator[bytes]:
 def checkpoint_files() -> Iterator[bytes]:
     import torch  # noqa: PLC0415  (an extra)
 
-    from hamflow.learning.checkpoint import TrainingState, save_checkpoint  # noqa: PLC0415
+    from hamflow.learning.checkpoint import save_checkpoint  # noqa: PLC0415
     from hamflow.learning.config import TrainConfig  # noqa: PLC0415
     from hamflow.learning.network import build_network  # noqa: PLC0415
+    from hamflow.learning.state import TrainingState  # noqa: PLC0415
 
     network = build_network(SMALL["paper"])
     optimizer = torch.optim.Adam(network.parameters())

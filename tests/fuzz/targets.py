@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,7 +17,7 @@ from hamflow.crf.config import CrfConfig
 from hamflow.descriptors.model import load_model
 from hamflow.errors import HamflowError
 from hamflow.evaluation.comparison import compare, read_evaluation
-from hamflow.evaluation.records import read_csv
+from hamflow.io.sources import open_source
 from hamflow.io.video import open_frames
 from hamflow.learning.config import read_config
 from hamflow.motion.tracks import read_points
@@ -81,6 +80,14 @@ def _compared(path: Path) -> None:
     assert json.dumps(compare(evaluations, resamples=100).as_json())
 
 
+def _parts(path: Path) -> None:
+    """Read the corners of an image of any size, as large images are read part by part."""
+    source = open_source(path)
+    for rows in (slice(0, 32), slice(-32, None)):
+        for columns in (slice(0, 32), slice(-32, None)):
+            source.read(rows, columns)
+
+
 def _curve(path: Path) -> None:
     from hamflow.learning.log import read_curve  # noqa: PLC0415  (torch is slow to import)
 
@@ -88,7 +95,7 @@ def _curve(path: Path) -> None:
 
 
 def _checkpoint(path: Path) -> None:
-    from hamflow.learning.checkpoint import read_state  # noqa: PLC0415
+    from hamflow.learning.state import read_state  # noqa: PLC0415
 
     read_state(path)
 
@@ -110,15 +117,17 @@ TARGETS = {
     "flo5": Target(".flo5", hamflow.read_flow, seeds.flo5_files, _SMALL),
     "npy": Target(".npy", hamflow.read_flow, seeds.numpy_files, _SMALL),
     "npz": Target(".npz", hamflow.read_flow, lambda: seeds.flow_files(".npz"), _SMALL),
+    "tiff": Target(".tif", hamflow.read_flow, seeds.tiff_flow_files, _SMALL),
     "result": Target(".npz", FlowResult.load, seeds.result_files, _SMALL),
     "image": Target(".png", hamflow.read_image, seeds.image_files, _LARGE),
     "png16": Target(".png", hamflow.read_image, seeds.png16_files, _LARGE),
+    "part": Target(".tif", _parts, seeds.part_files, _LARGE),
+    "array": Target(".npy", _parts, seeds.array_files, _SMALL),
     "video": Target(".mp4", _video, seeds.video_files, _LARGE),
     "stream": Target(".bin", _stream, seeds.stream_files, _LARGE),
     "settings": Target(".toml", _settings, seeds.settings_files, _SMALL),
     "network": Target(".safetensors", load_model, seeds.network_files, _SMALL),
     "table": Target(".csv", lambda path: read_table(str(path)), seeds.table_files, _SMALL),
-    "report": Target(".csv", read_csv, seeds.table_files, _SMALL),
     "parquet": Target(".parquet", lambda path: read_table(str(path)), seeds.parquet_files, _LARGE),
     "points": Target(".csv", read_points, seeds.points_files, _SMALL),
     "curve": Target(".csv", _curve, seeds.curve_files, _SMALL),
@@ -143,12 +152,3 @@ def check(target: Target, path: Path, data: bytes) -> bool:
         assert len(message.splitlines()) == 1, message
         return False
     return True
-
-
-def all_seeds() -> list[tuple[str, bytes]]:
-    """Return the name of each target with each of its seeds."""
-    return list(
-        itertools.chain.from_iterable(
-            ((name, data) for data in target.seeds()) for name, target in TARGETS.items()
-        )
-    )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from _failing import full_disk
 from hamflow.errors import FileError
 from hamflow.io import _atomic
 from hamflow.io._atomic import atomic_write, remove_stale, reserve, temporary_file
@@ -78,7 +79,7 @@ def test_failing_system_calls(
 def test_full_disk_while_writing(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     with pytest.raises(FileError, match="disk is full"), atomic_write(path):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        full_disk()
     assert names(tmp_path) == []
 
 
@@ -309,13 +310,9 @@ def test_no_room_for_a_temporary_file(tmp_path: Path, monkeypatch: pytest.Monkey
         pass
     with pytest.raises(OSError, match="other"), temporary_file(tmp_path):
         raise OSError(errno.EIO, "other")
-    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    monkeypatch.setattr(os, "posix_fallocate", full_disk, raising=False)
     with pytest.raises(FileError, match=r"No space left.*TMPDIR"), temporary_file(tmp_path) as path:
         reserve(path, 1000)
     with pytest.raises(FileError, match="disk is full"), atomic_write(tmp_path / "a.bin") as file:
         reserve(Path(file.name), 1000)
     assert names(tmp_path) == []
-
-
-def refuse(*args: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")

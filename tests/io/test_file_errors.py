@@ -26,8 +26,8 @@ from hamflow.errors import (
     MissingFileError,
     file_access,
 )
-from hamflow.evaluation.records import read_csv
 from hamflow.io import FLOW_SUFFIXES, _reading, check_flow_path
+from hamflow.io._text import read_rows
 from hamflow.io.video import open_frames
 from hamflow.motion.tracks import read_points
 
@@ -45,7 +45,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "Estimator, TOML": lambda p: hamflow.Estimator(p.with_suffix(".toml")),
     "config_of_file": lambda p: config_of_file(p, dict),
     "CrfConfig.updated": lambda p: CrfConfig().updated(p),
-    "read_csv": read_csv,
+    "read_rows": read_rows,
     "read_points": read_points,
 }
 
@@ -158,7 +158,7 @@ def test_errors_can_be_pickled_and_copied(error: Exception) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
-@pytest.mark.parametrize("read", [read_csv, read_points])
+@pytest.mark.parametrize("read", [read_rows, read_points])
 def test_tables_from_pipes(tmp_path: Path, read: Callable[[Path], object]) -> None:
     """Opening one would wait forever."""
     os.mkfifo(tmp_path / "pipe.csv")

@@ -1,8 +1,7 @@
-"""What holds for every flow file of floating-point numbers."""
+"""What holds for the flow files of every format."""
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,22 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
+from _failing import full_disk
 from _flows import error_for, expected, fixture_is_fine, flows
 from hamflow.errors import FileError, InputError
 from hamflow.io import FLOW_FORMATS, FLOW_SUFFIXES, check_flow_path, read_flow, write_flow
 
+KITTI = ".kitti.png"
 pytest.importorskip("h5py")
 
-FLOAT_SUFFIXES = [".flo", ".pfm", ".flo5", ".npy", ".npz"]
-every_format = pytest.mark.parametrize("suffix", FLOAT_SUFFIXES)
+pytest.importorskip("tifffile")
+
+every_format = pytest.mark.parametrize("suffix", FLOW_SUFFIXES)
+# KITTI's files round to 1/64 pixel.
+every_exact_format = pytest.mark.parametrize("suffix", [s for s in FLOW_SUFFIXES if s != KITTI])
 
 
-@every_format
+@every_exact_format
 @settings(fixture_is_fine, max_examples=40)
 @given(flow=flows)
 def test_round_trip(tmp_path: Path, suffix: str, flow: NDArray[np.float32]) -> None:
@@ -36,7 +40,7 @@ def test_round_trip(tmp_path: Path, suffix: str, flow: NDArray[np.float32]) -> N
     assert os.listdir(tmp_path) == [path.name]
 
 
-@every_format
+@every_exact_format
 def test_extreme_values(tmp_path: Path, suffix: str) -> None:
     tiny, large = np.finfo(np.float32).smallest_subnormal, np.float32(1e9)
     flow = np.array([[[large, -large], [tiny, -tiny], [-0.0, 1 / 3]]], np.float32)
@@ -55,6 +59,7 @@ def test_any_layout_is_written_alike(tmp_path: Path, suffix: str) -> None:
         flow.astype(">f8"),
         flow.astype(int),
         flow.tolist(),
+        flow[::-1][::-1],
     ]
     for layout in layouts:
         write_flow(other, layout)
@@ -68,7 +73,7 @@ def test_writing_does_not_touch_the_array(tmp_path: Path, suffix: str) -> None:
     assert flow[0, 0, 1] == 1
 
 
-@every_format
+@every_exact_format
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1.1e9, 1e300])
 def test_values_that_are_no_displacements(tmp_path: Path, suffix: str, value: float) -> None:
     flow = np.zeros((2, 2, 2))
@@ -79,11 +84,18 @@ def test_values_that_are_no_displacements(tmp_path: Path, suffix: str, value: fl
 
 
 @every_format
-@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3), (2, 4, 5), (0, 2, 2), ()])
+@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3), (2, 4, 5), (2, 2, 2, 2), (0, 2, 2), ()])
 def test_bad_shapes(tmp_path: Path, suffix: str, shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match="shape"):
         write_flow(tmp_path / f"f{suffix}", np.zeros(shape))
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("dtype", [complex, bool, "U1", object])
+def test_bad_types(tmp_path: Path, dtype: Any) -> None:
+    for suffix in FLOW_SUFFIXES:
+        with pytest.raises(InputError, match="real numbers"):
+            write_flow(tmp_path / f"f{suffix}", np.zeros((1, 1, 2), dtype))
 
 
 @every_format
@@ -93,7 +105,7 @@ def test_more_pixels_than_can_be_read(tmp_path: Path, suffix: str) -> None:
         write_flow(tmp_path / f"f{suffix}", huge)
 
 
-@every_format
+@pytest.mark.parametrize("suffix", [s for s in FLOW_SUFFIXES if s != ".tif"])
 def test_truncated_anywhere(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"f{suffix}"
     write_flow(path, np.random.default_rng(0).normal(size=(5, 7, 2)))
@@ -114,7 +126,7 @@ def test_trailing_bytes(tmp_path: Path, suffix: str) -> None:
     assert "too long" in message or "appended" in message
 
 
-@pytest.mark.parametrize("suffix", FLOW_SUFFIXES)
+@every_format
 def test_files_of_other_formats(tmp_path: Path, suffix: str) -> None:
     for other in FLOW_SUFFIXES:
         write_flow(tmp_path / f"other{other}", np.ones((2, 3, 2)))
@@ -122,7 +134,7 @@ def test_files_of_other_formats(tmp_path: Path, suffix: str) -> None:
             error_for(tmp_path / f"f{suffix}", (tmp_path / f"other{other}").read_bytes())
 
 
-@pytest.mark.parametrize("suffix", FLOW_SUFFIXES)
+@every_format
 def test_missing_and_directory(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(FileError, match="does not exist"):
         read_flow(tmp_path / f"gone{suffix}")
@@ -131,10 +143,12 @@ def test_missing_and_directory(tmp_path: Path, suffix: str) -> None:
     for call in (read_flow, lambda p: write_flow(p, np.zeros((1, 1, 2)))):
         with pytest.raises(FileError, match="is a directory"):
             call(folder)
+    with pytest.raises(FileError, match="check the path"):
+        read_flow(f"{tmp_path}/a\0b{suffix}")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
-@pytest.mark.parametrize("suffix", FLOW_SUFFIXES)
+@every_format
 def test_pipe_does_not_hang(tmp_path: Path, suffix: str) -> None:
     os.mkfifo(tmp_path / f"f{suffix}")
     with pytest.raises(FileError, match="not a regular file"):
@@ -148,10 +162,7 @@ def test_full_disk_keeps_the_old_file(
     path = tmp_path / f"f{suffix}"
     write_flow(path, np.ones((2, 2, 2)))
 
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(FileError, match="disk is full"):
         write_flow(path, np.zeros((2, 2, 2)))
     assert (read_flow(path) == 1).all()

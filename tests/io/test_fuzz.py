@@ -13,6 +13,7 @@ from fuzz.targets import TARGETS, check
 
 pytest.importorskip("av")
 pytest.importorskip("h5py")
+pytest.importorskip("tifffile")
 
 NUMBERS = (b"\xff" * 4, b"\xff" * 8, bytes(4), bytes(8), b"\xff\xff\xff\x7f", b"\0\0\0\x80")
 

@@ -1,28 +1,27 @@
 from __future__ import annotations
 
-import errno
 import io
 import os
 import struct
 import zlib
 from pathlib import Path
-from typing import Any
 
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from numpy.typing import NDArray
 from PIL import Image
 
+from _flows import error_for, fixture_is_fine
 from _paths import DATA, needs_data
-from hamflow.errors import FileError, InputError
+from _png import SIGNATURE, chunk, header
+from hamflow.errors import InputError
 from hamflow.io import read_image
 from hamflow.io.kitti import outside_kitti_range, read_kitti_flow, write_kitti_flow
 
 LAST = 2**15 - 1
-fixture_is_fine = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 flows = hnp.arrays(
     np.float32,
     st.tuples(st.integers(1, 6), st.integers(1, 6), st.just(2)),
@@ -30,33 +29,16 @@ flows = hnp.arrays(
 )
 
 
-def chunk(kind: bytes, data: bytes) -> bytes:
-    body = kind + data
-    return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-
 def png(samples: list[list[int]], color: int = 2, depth: int = 16) -> bytes:
     """One unfiltered row, as the specification of PNG writes it."""
     letter = "H" if depth == 16 else "B"
     row = b"".join(struct.pack(f">{len(pixel)}{letter}", *pixel) for pixel in samples)
-    header = struct.pack(">IIBBBBB", len(samples), 1, depth, color, 0, 0, 0)
     return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
+        SIGNATURE
+        + header(len(samples), 1, depth, color)
         + chunk(b"IDAT", zlib.compress(b"\0" + row))
         + chunk(b"IEND", b"")
     )
-
-
-def error_for(tmp_path: Path, content: bytes) -> str:
-    path = tmp_path / "bad.png"
-    path.write_bytes(content)
-    with pytest.raises(FileError) as caught:
-        read_kitti_flow(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: ")
-    assert "\n" not in message
-    return message
 
 
 @fixture_is_fine
@@ -112,15 +94,6 @@ def test_values_written(tmp_path: Path) -> None:
     ]
 
 
-def test_any_layout_is_written_alike(tmp_path: Path) -> None:
-    flow = np.arange(24, dtype=np.float64).reshape(3, 4, 2)
-    write_kitti_flow(tmp_path / "a.png", flow.astype(np.float32))
-    others: list[Any] = [flow, np.asfortranarray(flow), flow.astype(">f8"), flow.tolist()]
-    for other in others:
-        write_kitti_flow(tmp_path / "b.png", other)
-        assert (tmp_path / "b.png").read_bytes() == (tmp_path / "a.png").read_bytes()
-
-
 @pytest.mark.parametrize(
     "value", [512, 511.995, -512.01, -600, 1e9, 1e300, np.inf, -np.inf, 1024, 65536]
 )
@@ -153,19 +126,6 @@ def test_outside_is_what_is_refused(tmp_path: Path, flow: NDArray[np.float32]) -
     assert (np.isnan(read_kitti_flow(path)) == np.isnan(flow).any(axis=2)[..., None]).all()
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3), (0, 2, 2), ()])
-def test_bad_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="shape"):
-        write_kitti_flow(tmp_path / "f.png", np.zeros(shape))
-    assert os.listdir(tmp_path) == []
-
-
-def test_more_pixels_than_can_be_read(tmp_path: Path) -> None:
-    huge = np.broadcast_to(np.float32(0), (2**14, 2**14, 2))
-    with pytest.raises(InputError, match="flow has more than"):
-        write_kitti_flow(tmp_path / "f.png", huge)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -179,45 +139,13 @@ def test_more_pixels_than_can_be_read(tmp_path: Path) -> None:
     ],
 )
 def test_other_files(tmp_path: Path, content: bytes) -> None:
-    assert "not a 16-bit RGB PNG" in error_for(tmp_path, content)
+    assert "not a 16-bit RGB PNG" in error_for(tmp_path / "bad.png", content)
 
 
 def test_picture_of_a_flow(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     Image.new("RGB", (5, 4)).save(buffer, "PNG")
-    assert "colors of a flow" in error_for(tmp_path, buffer.getvalue())
-
-
-def test_damage(tmp_path: Path) -> None:
-    good = png([[1, 2, 3], [4, 5, 6]])
-    for stop in range(26, len(good) - 1, 3):
-        assert "damaged" in error_for(tmp_path, good[:stop])
-    flipped = bytearray(good)
-    flipped[-20] ^= 1
-    assert "checksum" in error_for(tmp_path, bytes(flipped))
-
-
-def test_missing_and_directory(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="does not exist"):
-        read_kitti_flow(tmp_path / "no.png")
-    with pytest.raises(FileError, match="is a directory"):
-        read_kitti_flow(tmp_path)
-    with pytest.raises(FileError, match=r"directory .* does not exist"):
-        write_kitti_flow(tmp_path / "no" / "f.png", np.zeros((1, 1, 2)))
-
-
-def test_full_disk_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "f.png"
-    write_kitti_flow(path, np.ones((2, 2, 2)))
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(FileError, match="disk is full"):
-        write_kitti_flow(path, np.zeros((2, 2, 2)))
-    assert (read_kitti_flow(path) == 1).all()
-    assert os.listdir(tmp_path) == ["f.png"]
+    assert "colors of a flow" in error_for(tmp_path / "bad.png", buffer.getvalue())
 
 
 @needs_data

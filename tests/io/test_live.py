@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from _png import SIGNATURE, chunk, header
 from _videos import all_of, moving, write_video
 from hamflow import FileError, InputError
 from hamflow.io import _live
@@ -97,22 +98,19 @@ def test_truncated(tmp_path: Path, kind: str) -> None:
     assert "\n" not in found[3]
 
 
-def png_header(width: int, height: int) -> bytes:
-    head = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    data = b"IDAT" + zlib.compress(bytes(100))
-    chunks = [head, data, b"IEND"]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in chunks
-    )
-
-
 @pytest.mark.parametrize(
     "content",
     [
         b"",
         b"hello",
         bytes(5000),
-        2 * png_header(60000, 60000),
+        2
+        * (
+            SIGNATURE
+            + header(60000, 60000, 8)
+            + chunk(b"IDAT", zlib.compress(bytes(100)))
+            + chunk(b"IEND", b"")
+        ),
         b"P6\n40000 20000\n255\n" + bytes(9999),
         b"YUV4MPEG2 W40000 H20000 F25:1 C444\nFRAME\n" + bytes(9999),
         b"YUV4MPEG2 W-5 H0 F0:0\nFRAME\n",

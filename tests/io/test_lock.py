@@ -98,6 +98,18 @@ def test_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no such locks")
+def test_lock_of_a_folder(tmp_path: Path) -> None:
+    """It is in the folder: the one above may belong to somebody else."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    with locked(folder):
+        assert len(list(folder.iterdir())) == 1
+        assert list(tmp_path.iterdir()) == [folder]
+        message_of(lambda: hold(folder), folder)
+    assert not list(folder.iterdir())
+
+
 def test_lock_in_no_folder(tmp_path: Path) -> None:
     path = tmp_path / "none/log.jsonl"
     assert "cannot be locked against other runs" in message_of(lambda: hold(path), path)

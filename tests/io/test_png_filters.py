@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 import sys
 import zlib
 from pathlib import Path
-from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -14,6 +12,7 @@ import pytest
 from hypothesis import given
 from numpy.typing import NDArray
 
+from _png import ADAM7, SIGNATURE, chunk, header
 from hamflow import _native
 from hamflow.io import read_image
 
@@ -79,10 +78,6 @@ def test_bad_arguments(lines: tuple[int, ...], depth: int, pixels: tuple[int, ..
         _native.png_unfilter(np.zeros(lines, np.uint8), depth, np.zeros(pixels, np.uint8))
 
 
-def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
 @pytest.mark.parametrize("size", [(1, 200_000), (200_000, 1), (400, 500)])
 @pytest.mark.parametrize("interlace", [0, 1])
 @pytest.mark.parametrize("number", [3, 4])
@@ -91,18 +86,14 @@ def test_small_files_of_many_pixels(
 ) -> None:
     """Files of about a kilobyte; no loop over rows or diagonals in Python."""
     width, height = size
-    steps: Any = (
-        ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
-         (0, 1, 1, 2)) if interlace else ((0, 0, 1, 1),)
-    )  # fmt: skip
+    steps = ADAM7 if interlace else [(0, 0, 1, 1)]
     packer, data = zlib.compressobj(9), b""
     for x, y, dx, dy in steps:
         columns, rows = len(range(x, width, dx)), len(range(y, height, dy))
         if columns:
             data += packer.compress((bytes([number]) + bytes(6 * columns)) * rows)
     data += packer.flush()
-    head = struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, interlace)
-    content = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data)
+    content = SIGNATURE + header(width, height, interlace=interlace) + chunk(b"IDAT", data)
     path = tmp_path / "a.png"
     path.write_bytes(content + chunk(b"IEND", b""))
     assert path.stat().st_size < 4000

@@ -16,6 +16,7 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from _flows import fixture_is_fine
+from _trees import message_of
 from hamflow.errors import FileError, InputError
 from hamflow.io import read_flow
 from hamflow.io._record import read_record, write_record
@@ -90,12 +91,7 @@ def test_numpy_and_the_reader_of_flows_read_it(tmp_path: Path) -> None:
 def refused(path: Path, content: bytes | None = None) -> str:
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(FileError) as caught:
-        read_record(path, Thing)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: ")
-    assert "\n" not in message
-    return message
+    return message_of(lambda: read_record(path, Thing), path)
 
 
 def test_damaged_anywhere(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ from _learning import (  # noqa: E402
 )
 from hamflow import FileError  # noqa: E402
 from hamflow.descriptors.architecture import Architecture  # noqa: E402
-from hamflow.learning.checkpoint import read_state  # noqa: E402
 from hamflow.learning.config import DataConfig  # noqa: E402
 from hamflow.learning.loop import Step, train  # noqa: E402
+from hamflow.learning.state import read_state  # noqa: E402
 
 
 @pytest.mark.usefixtures("interruptible")

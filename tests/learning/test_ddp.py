@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,12 +22,13 @@ from _learning import (  # noqa: E402
     wait_for_steps,
     write_pairs,
 )
+from _problems import started_python  # noqa: E402
 from hamflow import FileError  # noqa: E402
 from hamflow.descriptors.weights import read_weights  # noqa: E402
-from hamflow.learning.checkpoint import read_state  # noqa: E402
 from hamflow.learning.config import DataConfig, TrainConfig  # noqa: E402
 from hamflow.learning.log import read_curve  # noqa: E402
 from hamflow.learning.loop import train  # noqa: E402
+from hamflow.learning.state import read_state  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,8 +56,9 @@ noise = 0
 """
 
 
-@contextmanager
-def two_processes(config: TrainConfig, output: Path) -> Iterator[subprocess.Popen[str]]:
+def two_processes(
+    config: TrainConfig, output: Path
+) -> AbstractContextManager[subprocess.Popen[str]]:
     """Train with torchrun; the settings are those of `tiny_config` but for a few."""
     values = {
         name: getattr(config, name)
@@ -70,23 +70,9 @@ def two_processes(config: TrainConfig, output: Path) -> Iterator[subprocess.Pope
     file = output.with_suffix(".toml")
     tables = TABLES.format(root=config.data.root)
     file.write_text("\n".join(f"{name} = {value}" for name, value in values.items()) + tables)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node", "2", "-m", "hamflow", "train"]
-    command += ["-o", str(output), "--config", str(file)]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | {"TORCH_CPP_LOG_LEVEL": "ERROR"},
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "hamflow", "train", "-o", str(output), "--config", str(file)]
+    return started_python(*command, stderr=subprocess.STDOUT, TORCH_CPP_LOG_LEVEL="ERROR")
 
 
 @pytest.fixture

@@ -220,6 +220,16 @@ def with_argmins(kind: str, phi0: Array, phi1: Array, window: Window) -> FloatMi
     return hybrid_min_projection(phi0, phi1, window, outside=1.5)
 
 
+def check_scatter(result: FloatMinProjection, *gradients: Array) -> None:
+    gu, gv = (gradient.astype(np.float32) for gradient in gradients)
+    got = result.backward(gu, gv)
+    for a, b in zip(got, numpy_scatter(result, gu, gv), strict=True):
+        assert close(a, b)
+    for count in (*THREADS, *THREADS):
+        again = with_threads(count, lambda: result.backward(gu, gv))
+        assert all(same_bytes(a, b) for a, b in zip(got, again, strict=True))
+
+
 @settings(max_examples=60)
 @given(place=PLACES, kind=st.sampled_from(["FF", "FQ"]), seed=SEEDS)
 def test_backward_is_a_scatter(place: Place, kind: str, seed: int) -> None:
@@ -229,17 +239,9 @@ def test_backward_is_a_scatter(place: Place, kind: str, seed: int) -> None:
         hamflow.set_isa(level)
         result = with_argmins(kind, phi0, phi1, place[2])
         # Mean losses have small gradients; then the tolerance is one for sums of many, too.
-        gu, gv = (
-            (rng.uniform(-1, 1, c.shape) / c.shape[2]).astype(np.float32)
-            for c in (result.cu, result.cv)
+        check_scatter(
+            result, *(rng.uniform(-1, 1, c.shape) / c.shape[2] for c in (result.cu, result.cv))
         )
-        got, expected = result.backward(gu, gv), numpy_scatter(result, gu, gv)
-        assert close(got[0], expected[0])
-        assert close(got[1], expected[1])
-        for count in THREADS:
-            again = with_threads(count, lambda r=result, u=gu, v=gv: r.backward(u, v))
-            assert same_bytes(again[0], got[0])
-            assert same_bytes(again[1], got[1])
 
 
 @pytest.mark.parametrize("kind", ["FF", "FQ"])
@@ -249,15 +251,7 @@ def test_backward_of_a_larger_image(kind: str) -> None:
     for level in hamflow.isa_levels():
         hamflow.set_isa(level)
         result = with_argmins(kind, phi0, phi1, Window(-10, 20, -8, 12))
-        gu, gv = (
-            rng.uniform(-0.1, 0.1, c.shape).astype(np.float32) for c in (result.cu, result.cv)
-        )
-        got = result.backward(gu, gv)
-        for a, b in zip(got, numpy_scatter(result, gu, gv), strict=True):
-            assert close(a, b)
-        for count in (*THREADS, *THREADS):
-            again = with_threads(count, lambda r=result, u=gu, v=gv: r.backward(u, v))
-            assert all(same_bytes(a, b) for a, b in zip(got, again, strict=True))
+        check_scatter(result, *(rng.uniform(-0.1, 0.1, c.shape) for c in (result.cu, result.cv)))
 
 
 @pytest.mark.parametrize("kind", ["FF", "FQ"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis.strategies as st
@@ -214,6 +215,16 @@ def test_units_of_fixed_costs() -> None:
 # --- float32 -------------------------------------------------------------------------------------
 
 
+def check_floats(send: Callable[[], Array], expected: Array) -> None:
+    assert np.allclose(at_level("reference", send), expected, 0, FLOAT_TOLERANCE)
+    for level in hamflow.isa_levels():
+        result = at_level(level, send)
+        assert result.dtype == np.float32
+        assert np.allclose(result, expected, 0, FLOAT_TOLERANCE)
+        for count in THREADS:
+            assert same_bytes(at_level(level, lambda n=count: with_threads(n, send)), result)
+
+
 @settings(max_examples=120)
 @given(
     problem=bits_problems(),
@@ -228,13 +239,7 @@ def test_floats(problem: BitsProblem, to: Receiver, cost: HammingCost, seed: int
         return message(problem.bits0, problem.bits1, problem.window, lam, to=to, cost=cost)
 
     expected = brute_message32(problem, lam, to, cost)
-    assert np.allclose(at_level("reference", send), expected, 0, FLOAT_TOLERANCE)
-    for level in hamflow.isa_levels():
-        result = at_level(level, send)
-        assert result.dtype == np.float32
-        assert np.allclose(result, expected, 0, FLOAT_TOLERANCE)
-        for count in THREADS:
-            assert same_bytes(at_level(level, lambda n=count: with_threads(n, send)), result)
+    check_floats(send, expected)
 
 
 @settings(max_examples=40)
@@ -258,13 +263,7 @@ def test_float_message(
 
     costs = all_costs(phi0, phi1, window, outside)
     expected = minimum(costs - along_sender(lam.astype(np.float64), to), to)
-    assert np.allclose(at_level("reference", send), expected, 0, FLOAT_TOLERANCE)
-    for level in hamflow.isa_levels():
-        result = at_level(level, send)
-        assert result.dtype == np.float32
-        assert np.allclose(result, expected, 0, FLOAT_TOLERANCE)
-        for count in THREADS:
-            assert same_bytes(at_level(level, lambda n=count: with_threads(n, send)), result)
+    check_floats(send, expected)
 
 
 @pytest.mark.parametrize("to", ["u", "v"])

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import hamflow
 from _problems import (
@@ -15,6 +15,7 @@ from _problems import (
     bits_problems,
     brute_wta,
     everywhere,
+    examples,
     popcount,
     random_bits,
     same_bytes,
@@ -44,7 +45,7 @@ def test_wide_images(size: Any, window: Any) -> None:
         assert (result.cv == costs.min(axis=2)).all()
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(problem=bits_problems())
 def test_equals_brute_force(problem: BitsProblem) -> None:
     costs = all_distances(problem.bits0, problem.bits1, problem.window, problem.outside)
@@ -58,7 +59,7 @@ def test_equals_brute_force(problem: BitsProblem) -> None:
     assert (result.wta() == brute_wta(costs, problem.window)).all()
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(problem=bits_problems())
 def test_every_level_equals_the_reference(problem: BitsProblem) -> None:
     plain = at_level("reference", lambda: project(problem))
@@ -72,7 +73,7 @@ def test_every_level_equals_the_reference(problem: BitsProblem) -> None:
         assert same_bytes(other, flow)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(problem=bits_problems())
 def test_both_minima_are_one(problem: BitsProblem) -> None:
     result = project(problem)

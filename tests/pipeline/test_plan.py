@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,13 @@ from hamflow import Estimator, InputError
 from hamflow._memory import parse_memory, show_memory
 from hamflow.cli.main import main
 from hamflow.config import PRESETS
-from hamflow.pipeline.scales import most_labels
-from hamflow.pipeline.tiled_matching import SMALLEST_MATCHED
+from hamflow.matching.local_model import LocalModel
 
 MEASURE = """
 import json, sys
 import numpy as np, hamflow
 from hamflow._memory import peak_memory
-width, height, preset, window, memory, folder = json.loads(sys.argv[1])
+width, height, preset, window, memory, folder, scale = json.loads(sys.argv[1])
 rows, columns = np.arange(height + 40) // 9, np.arange(width + 40) // 9
 blobs = np.random.default_rng(0).integers(0, 256, (rows[-1] + 1, columns[-1] + 1, 3), np.uint8)
 images = [np.empty((height, width, 3), np.uint8) for _ in range(2)]
@@ -44,9 +44,10 @@ if folder:
     estimator = hamflow.Estimator(preset, window=window, max_memory=memory)
     hamflow.estimate_files(*names, **paths, estimator=estimator)
 else:
-    result = hamflow.estimate(*images, preset, window, max_memory=memory)
-plan = hamflow.plan(width, height, preset, window, max_memory=memory, files=bool(folder))
-print(json.dumps([plan.peak, peak_memory(), plan.tiles]))
+    result = hamflow.estimate(*images, preset, window, scale=scale, max_memory=memory)
+limits = {"max_memory": memory, "files": bool(folder), "scale": scale}
+plan = hamflow.plan(width, height, preset, window, **limits)
+print(json.dumps([plan.peak, peak_memory(), plan.tiles, plan.disk]))
 """
 
 FOUND = """
@@ -78,17 +79,21 @@ print(json.dumps([plan.at_least, plan.peak, plan.at_most, peak_memory()]))
         (2560, 1440, "fast", "auto", "500MB", False),
         (2560, 1440, "balanced", 128, "500MB", True),
         (480, 320, "paper", 64, None, False),
+        # With a scale, and out of core.
+        (1600, 1000, "balanced", 160, "420MB", False, 2),
+        (1600, 1000, "balanced", "auto", "440MB", False, 2),
     ],
 )
 def test_measured_peaks(run: tuple[Any, ...], tmp_path: Path) -> None:
-    *settings, memory, files = run
-    words = json.dumps([*settings, memory, str(tmp_path) if files else ""])
+    *settings, memory, files, scale = run if len(run) == 7 else (*run, None)
+    words = json.dumps([*settings, memory, str(tmp_path) if files else "", scale])
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, words], capture_output=True, text=True, check=True
     )
-    planned, measured, tiles = json.loads(done.stdout)
+    planned, measured, tiles, disk = json.loads(done.stdout)
     assert planned == pytest.approx(measured, rel=0.15)
     assert (tiles > 1) == (memory is not None)
+    assert (disk > 0) == (scale is not None)
     if memory is not None:
         assert measured <= parse_memory(memory)
 
@@ -136,17 +141,26 @@ def test_the_window_that_is_found_decides(motion: int) -> None:
     assert low / 1.15 <= measured <= high * 1.15
 
 
-def test_windows_that_are_found_fit() -> None:
-    """The search takes no wider window than fits, in the smallest tile or in the whole."""
-    limit = hamflow.plan(1920, 1080).smallest
-    found = hamflow.plan(1920, 1080, max_memory=limit)
-    config = found.limited(PRESETS["balanced"])
-    assert config.memory < PRESETS["balanced"].memory
-    count = most_labels(config.memory) / (480 * 270)
-    part = (SMALLEST_MATCHED + count / 2) ** 2
-    assert count * min(part, 480 * 270) <= found.matched_labels
-    assert count > 40
-    assert hamflow.plan(1920, 1080, max_memory="30GB").limited(config) == config
+def test_labels_that_do_not_fit_are_on_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = hamflow.plan(1600, 1000, window=128, scale=2)
+    assert whole.disk == 0
+    found = hamflow.plan(1600, 1000, window=128, scale=2, max_memory=whole.smallest)
+    assert found.disk == 500 * 800 * (65 + 65) * 6
+    assert found.matched_labels < 500 * 800 * (65 + 65)
+    assert found.stages["matching"] < whole.stages["matching"]
+    words = ["--window", "128", "--scale", "2", "--max-memory", str(whole.smallest)]
+    assert main(["plan", "1600", "1000", *words]) == 0
+    assert "Labels: in temporary files, 312 MB on the disk" in capsys.readouterr().out
+    # The local model needs no files.
+    local = replace(PRESETS["fast"], matcher=LocalModel())
+    least = hamflow.plan(1600, 1000, local, window=512, scale=2).smallest
+    assert hamflow.plan(1600, 1000, local, window=512, scale=2, max_memory=least).disk == 0
+
+
+@pytest.mark.parametrize(("scale", "remedy"), [(2, "use a coarser scale"), (None, "files")])
+def test_the_remedy_is_of_the_stage_that_needs_most(scale: int | None, remedy: str) -> None:
+    with pytest.raises(InputError, match=remedy):
+        hamflow.plan(8000, 6000, "fast", scale=scale, max_memory="90MB").check()
 
 
 def test_more_memory_makes_fewer_tiles() -> None:

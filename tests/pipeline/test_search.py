@@ -110,6 +110,7 @@ def test_the_pair_before_decides_the_window(monkeypatch: pytest.MonkeyPatch) -> 
     assert windows[0].contains(13, 0)
     assert windows[0].du < full_window((60, 80), 2.0).du
     assert found_shift(matched) == (13, 0)
+    assert (before.warm, matched.warm) == (False, True)
 
 
 @pytest.mark.parametrize("what", ["cut", "fast"])
@@ -121,7 +122,10 @@ def test_unless_it_knows_nothing_about_this_one(monkeypatch: pytest.MonkeyPatch,
     assert [factor for factor, _ in seen] == [1, 2, 1]
     # As if there had been no pair before.
     alone = match(pair, CONFIG)
-    assert (matched.directions[0].flow == alone.directions[0].flow).all()
+    assert not matched.warm
+    for found, expected in zip(matched.directions, alone.directions, strict=True):
+        assert (found.flow == expected.flow).all()
+        assert (found.completed == expected.completed).all()
     if what == "fast":
         assert found_shift(matched) == (25, 0)
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from _flows_reference import jumps, largest_around
-from _problems import same_bytes, with_level, with_threads
+from _problems import same_bytes, same_everywhere
 from hamflow import InputError, _native
 from hamflow.refinement import MotionChoice, choose
 from hamflow.refinement.variational import features
@@ -129,13 +129,9 @@ def test_equals_plain_numpy(shape: tuple[int, int]) -> None:
             assert (result != p["flow"]).any()
 
 
-def test_threads() -> None:
+def test_levels_and_threads() -> None:
     p = problem(np.random.default_rng(0), (43, 37)) | {"where": (4.6, 1, 2)}
-    one = with_threads(1, lambda: run(p))
-    for count in (2, 5):
-        assert same_bytes(one, with_threads(count, lambda: run(p)))
-    for level in _native.levels():
-        assert same_bytes(one, with_level(level, lambda: run(p)))
+    assert same_everywhere(lambda: run(p))
 
 
 def test_a_boundary_moves_to_where_the_images_have_it() -> None:

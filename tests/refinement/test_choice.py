@@ -9,10 +9,11 @@ import pytest
 
 from _candidates_reference import plane_motion
 from _choice_reference import FEATURES, FIELDS, Array, colors_apart, random_network, scored
-from _problems import everywhere, same_bytes
+from _problems import same_bytes, same_everywhere
 from hamflow import _native
 from hamflow.refinement import ChoiceCompletion, LabelingCompletion
-from hamflow.refinement.choice import _network, all_candidates, scores_in_context
+from hamflow.refinement._networks import network
+from hamflow.refinement.choice import all_candidates, scores_in_context
 from hamflow.refinement.completion import interpolated
 from hamflow.refinement.labeling import gather_candidates
 from hamflow.stages import MatchEvidence
@@ -20,9 +21,9 @@ from hamflow.stages import MatchEvidence
 F = np.float32
 
 
-def native_scores(features: Array, fields: Array, network: Array) -> Array:
+def native_scores(features: Array, fields: Array, numbers: Array) -> Array:
     scores = np.full((len(features), *features.shape[2:]), np.nan, F)
-    _native.score_in_context(features, fields, network, scores)
+    _native.score_in_context(features, fields, numbers, scores)
     return scores
 
 
@@ -32,9 +33,9 @@ def test_scores_equal_slow_code(shape: tuple[int, int, int]) -> None:
     rng = np.random.default_rng(labels)
     features = rng.normal(size=(labels, FEATURES, height, width)).astype(F)
     fields = rng.random((FIELDS, height, width)).astype(F)
-    for network in (random_network(rng), _network()):
-        found = native_scores(features, fields, network)
-        expected = scored(features.astype(np.float64), fields, network)
+    for numbers in (random_network(rng), network("choice")):
+        found = native_scores(features, fields, numbers)
+        expected = scored(features.astype(np.float64), fields, numbers)
         assert np.allclose(found, expected, rtol=1e-4, atol=1e-4 * (1 + np.abs(expected).max()))
 
 
@@ -43,8 +44,8 @@ def test_the_order_of_candidates_does_not_matter() -> None:
     features = rng.normal(size=(6, FEATURES, 11, 21)).astype(F)
     fields = rng.random((FIELDS, 11, 21)).astype(F)
     order = rng.permutation(6)
-    scores = native_scores(features, fields, _network())
-    again = native_scores(np.ascontiguousarray(features[order]), fields, _network())
+    scores = native_scores(features, fields, network("choice"))
+    again = native_scores(np.ascontiguousarray(features[order]), fields, network("choice"))
     assert np.allclose(again, scores[order], rtol=1e-4, atol=1e-4)
 
 
@@ -120,11 +121,10 @@ def test_without_the_other_image_it_is_a_labeling() -> None:
 def test_same_bytes_everywhere() -> None:
     known = still_and_moving(1)[0]
 
-    def run() -> list[bytes]:
+    def run() -> list[np.ndarray]:
         filled = interpolated(known.image, known.flow, known.trusted, ChoiceCompletion())
         candidates = all_candidates(known, filled, gather_candidates(filled, ChoiceCompletion()))
         scores = scores_in_context(known, filled, candidates)
-        return [scores.tobytes(), ChoiceCompletion()(known)[0].tobytes()]
+        return [scores, ChoiceCompletion()(known)[0]]
 
-    first, *others = everywhere(run)
-    assert all(other == first for other in others)
+    assert same_everywhere(run)

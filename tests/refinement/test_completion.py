@@ -10,8 +10,9 @@ import pytest
 
 from _interpolation_reference import F, scene_of_two
 from hamflow import InputError
-from hamflow.refinement import AffineCompletion, complete
+from hamflow.refinement import AffineCompletion, complete, with_opposite
 from hamflow.refinement.completion import _seeds
+from hamflow.stages import MatchEvidence
 
 
 def test_filling_stops_at_the_edge_of_an_image() -> None:
@@ -128,3 +129,30 @@ def test_bad_input_of_fill() -> None:
 def test_bad_parameters(name: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"^{name} must be .*{value}.*\\.$"):
         AffineCompletion(**{name: value})
+
+
+def test_the_other_direction_tells_the_details() -> None:
+    rng = np.random.default_rng(0)
+    image = rng.random((40, 60, 3)).astype(F)
+    shift = F([3.4, -2.2])  # what a completion makes of matches in whole pixels
+    trusted = np.ones((40, 60), np.bool_)
+    trusted[10:14] = False
+    matched = np.broadcast_to(np.rint(-shift), (40, 60, 2)).astype(F).copy()
+    matched[30:34, 20:24] = 7  # trusted by accident
+    bits = np.zeros((40, 60), np.uint64)
+    evidence = MatchEvidence(image, (bits, bits), matched, trusted)
+    filled = np.full((40, 60, 2), 11, F)
+    filled[..., 0] += np.arange(40, dtype=F)[:, None]
+    found = with_opposite(evidence, filled, np.broadcast_to(shift, (40, 60, 2)))
+    y, x = np.indices((40, 60))
+    inside = (x - 3 >= 0) & (y + 2 <= 39)
+    alone = ~trusted | (matched[..., 0] == 7)
+    assert np.array_equal(
+        found[inside & ~alone], np.broadcast_to(-shift, found.shape)[inside & ~alone]
+    )
+    assert np.array_equal(found[~inside | alone], filled[~inside | alone])
+
+
+def test_a_cell_never_becomes_too_large() -> None:
+    assert AffineCompletion(cell=3).warm_started().cell == 6
+    assert AffineCompletion(cell=64).warm_started() == AffineCompletion(cell=64)

@@ -13,13 +13,12 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 import hamflow
-from _problems import same_bytes, with_threads
-from hamflow import _native
+from _problems import same_everywhere
 from hamflow.descriptors import load_model
 from hamflow.flow import warp
 from hamflow.pipeline.frame import Frame
 from hamflow.refinement import assess, disagreement
-from hamflow.refinement._confidence_network import WEIGHTS
+from hamflow.refinement._networks import network
 from hamflow.refinement.confidence import evidence
 from hamflow.refinement.evidence import NAMES, OWN, SURROUNDINGS, surroundings, texture, variation
 from hamflow.refinement.variational import features
@@ -62,7 +61,8 @@ class Problem:
 
 def networks(known: Array) -> tuple[Array, Array]:
     """Return confidence and score of occlusion of evidence, slowly."""
-    low, high, rest = WEIGHTS[:COUNT], WEIGHTS[COUNT : 2 * COUNT], WEIGHTS[2 * COUNT : -1]
+    numbers = network("confidence")
+    low, high, rest = numbers[:COUNT], numbers[COUNT : 2 * COUNT], numbers[2 * COUNT : -1]
     results = []
     for part in np.split(rest, 2):
         bias, first = part[:UNITS], part[UNITS : UNITS * (COUNT + 1)].reshape(COUNT, UNITS)
@@ -70,7 +70,7 @@ def networks(known: Array) -> tuple[Array, Array]:
         z[..., : UNITS // 2] = np.maximum(z[..., : UNITS // 2], 0)
         z[..., UNITS // 2 :] = np.minimum(z[..., UNITS // 2 :], 0)
         results.append(z @ part[-UNITS - 1 : -1] + part[-1])
-    return 1 / (1 + np.exp(np.minimum(results[0], WEIGHTS[-1]))), results[1]
+    return 1 / (1 + np.exp(np.minimum(results[0], numbers[-1]))), results[1]
 
 
 def arrivals(flow: Array) -> Array:
@@ -209,15 +209,7 @@ def test_levels_and_threads() -> None:
     def run() -> tuple[Any, ...]:
         return *assess(*problem.arguments), evidence(*problem.arguments)
 
-    expected = with_threads(1, run)
-    try:
-        for level in _native.levels():
-            assert _native.force_level(level)
-            for count in (1, 2, 3):
-                for other, one in zip(with_threads(count, run), expected, strict=True):
-                    assert same_bytes(other, one), level
-    finally:
-        _native.force_level(None)
+    assert same_everywhere(run)
 
 
 SIGNS = dict.fromkeys(("disagreement", "outside", "length", "color", "gradient", "variation"), 1)

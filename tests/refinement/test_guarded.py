@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from _flows_reference import jumps, largest_around
-from _problems import same_bytes, with_level, with_threads
+from _problems import same_bytes, same_everywhere
 from _synthetic import SMALL, textures
 from hamflow import Frame, InputError, _native
 from hamflow._scale import upsample_linear
@@ -20,6 +20,7 @@ from hamflow.datasets.synthetic import SyntheticScene, render_scene
 from hamflow.descriptors import load_model
 from hamflow.flow import endpoint_error
 from hamflow.refinement import GuardedRefinement, VariationalRefinement
+from hamflow.stages import following
 
 Array = NDArray[Any]
 F = np.float32
@@ -99,20 +100,51 @@ def test_guards_equal_plain_numpy(shape: tuple[int, int]) -> None:
     assert same_bytes(found[2], weight)
 
 
-def test_equal_images_and_threads() -> None:
-    frame, other = frames(scene(0))
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_next_pair_of_a_video_takes_less_and_is_about_as_good(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, visible = halved(scene(seed))
+    pair = frames(scene(seed))
+    real, done = _native.variational, []
+
+    def spy(*args: Any) -> None:
+        done.append(args[0].shape[0] * args[0].shape[1] * args[7][0])  # warped pixels
+        real(*args)
+
+    def run(refinement: GuardedRefinement) -> tuple[Array, Array, int]:
+        done.clear()
+        # In whole pixels, as they are matched.
+        flow = refinement(pair, np.rint(small), visible, 2)
+        return flow, refinement(pair[::-1], -np.rint(small), visible, 2, flow), sum(done)
+
+    monkeypatch.setattr(_native, "variational", spy)
+    alone, next_one = run(GuardedRefinement()), run(following(GuardedRefinement()))
+    assert error(next_one[0], scene(seed)) <= 1.12 * error(alone[0], scene(seed))
+    assert next_one[2] < 0.8 * alone[2]
+
+
+def test_where_the_next_pair_of_a_video_saves() -> None:
+    refinement = following(GuardedRefinement(warps=5, rounds=2))
+    assert refinement == following(refinement)
+    assert [refinement.at_step(8, finer).warps for finer in (4, 2, 1)] == [5, 4, 3]
+    assert refinement.at_step(1, 1).warps == 5  # nothing was done at a coarser scale
+    few = following(GuardedRefinement(warps=2, finest=2))
+    assert [few.at_step(16, finer).warps for finer in (8, 4, 2)] == [2, 4, 1]
+    assert few.at_step(2, 2).warps == 2
+
+
+@pytest.mark.parametrize("refinement", [GuardedRefinement(), following(GuardedRefinement())])
+def test_equal_images_and_threads(refinement: GuardedRefinement) -> None:
+    frame, _ = frames(scene(0))
     nothing, everywhere = np.zeros((80, 96, 2), F), np.ones((80, 96), np.bool_)
-    assert not GuardedRefinement()((frame, frame), nothing, everywhere, 2).any()
+    assert not refinement((frame, frame), nothing, everywhere, 2).any()
     small, visible = halved(scene(0))
 
     def run() -> Array:
-        return GuardedRefinement()((frame, other), small, visible, 2)
+        return refinement(frames(scene(0)), small, visible, 2)  # features anew
 
-    assert same_bytes(with_threads(1, run), with_threads(3, run))
-    expected = run()
-    for level in _native.levels():
-        frame, other = frames(scene(0))  # features anew
-        assert same_bytes(with_level(level, run), expected)
+    assert same_everywhere(run)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (7, 2), (13, 17)])
@@ -122,10 +154,12 @@ def test_any_size(shape: tuple[int, int], scale: int) -> None:
     pair = tuple(Frame(rng.random((*shape, 3)), load_model("pairs")) for _ in range(2))
     small = tuple(-(-side // scale) for side in shape)
     flow = rng.normal(size=(*small, 2)).astype(F) * 3
-    result = GuardedRefinement()((pair[0], pair[1]), flow, rng.random(small) < 0.7, scale)
-    assert result.shape == (*shape, 2)
-    assert result.dtype == F
-    assert np.isfinite(result).all()
+    trusted = rng.random(small) < 0.7
+    for refinement in (GuardedRefinement(), following(GuardedRefinement())):
+        result = refinement((pair[0], pair[1]), flow, trusted, scale)
+        assert result.shape == (*shape, 2)
+        assert result.dtype == F
+        assert np.isfinite(result).all()
 
 
 @pytest.mark.parametrize(

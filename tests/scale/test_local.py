@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -15,10 +12,10 @@ import pytest
 from hypothesis import given
 
 import hamflow
-from _batches import contents, harmful, logged, times, wait_until, write_frames
+from _batches import contents, harmful, killed_leader, times, wait_until, write_frames
+from hamflow._processes import limit_memory, usable_memory
 from hamflow.errors import HamflowError, InputError
 from hamflow.scale import local
-from hamflow.scale._limits import limit_memory, usable_memory
 from hamflow.scale.batch import BatchProgress
 from hamflow.scale.local import LocalEngine
 
@@ -91,20 +88,9 @@ def test_deadly_pairs_and_killed_workers(tmp_path: Path) -> None:
 def test_killed_leader(tmp_path: Path) -> None:
     """Its workers end, too; what is recorded is not done again; no half file stays."""
     frames, out = write_frames(tmp_path / "in", 12), tmp_path / "out"
-    words = [sys.executable, "-c", DRIVER, str(frames), str(out)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    driver = subprocess.Popen(words, env=environment)
-    try:
-        wait_until(lambda: logged(out) >= 3)
-    finally:
-        driver.kill()
-        driver.wait()
-    lines = (out / "run.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines[1:]]
+    records, before = killed_leader(DRIVER, str(frames), str(out), out=out)
     workers = {int(record["worker"].rpartition(":")[2]) for record in records}
     wait_until(lambda: not any(alive(pid) for pid in workers))
-    kept = {name for record in records for name in record["files"]}
-    before = {name: when for name, when in times(out).items() if name in kept}
     assert len(before) == len(records)
     report = hamflow.batch(frames, out, harmful(0.15), workers=2)
     assert (report.known, report.done) == (len(records), 11 - len(records))

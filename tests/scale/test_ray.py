@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ import numpy as np
 import pytest
 
 import hamflow
-from _batches import contents, harmful, logged, times, wait_until, write_frames
+from _batches import contents, harmful, killed_leader, times, write_frames
 from hamflow.errors import InputError
 from hamflow.scale.batch import BatchProgress
 
@@ -96,17 +94,7 @@ def test_killed_worker_and_lost_node(tmp_path: Path, cluster: Any) -> None:
 def test_killed_leader(tmp_path: Path, cluster: Any) -> None:
     """Starting again finishes the rest, and does nothing again that was recorded."""
     frames, out = write_frames(tmp_path / "in", 10), tmp_path / "out"
-    words = [sys.executable, "-c", DRIVER, str(frames), str(out), cluster.address]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    driver = subprocess.Popen(words, env=environment)
-    try:
-        wait_until(lambda: logged(out) >= 3)
-    finally:
-        driver.kill()
-        driver.wait()
-    records = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()[1:]]
-    kept = {name for record in records for name in record["files"]}
-    before = {name: when for name, when in times(out).items() if name in kept}
+    records, before = killed_leader(DRIVER, str(frames), str(out), cluster.address, out=out)
     report = run(frames, out, cluster, preset=harmful(0.3))
     assert (report.known, report.done) == (len(records), 9 - len(records))
     assert report.failed == {}

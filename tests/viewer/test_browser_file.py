@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import hamflow
-from _browser import mark, opened, screenshot, troubles, wait
+from _browser import is_light, mark, opened, screenshot, troubles, wait
 from hamflow.datasets import SyntheticScene, demo_scene
 from hamflow.flow import endpoint_error
 from hamflow.pipeline.explain import Explanation
@@ -401,25 +401,22 @@ def test_keys_and_sheet(page: Page) -> None:
 
 
 def test_download(page: Page, tmp_path: Path, estimates: Estimates) -> None:
-    page.get_by_text("Download").click()
-    with page.expect_download() as flo:
-        page.get_by_role("button", name="Flow (.flo").click()
-    flo.value.save_as(tmp_path / "saved.flo")
+    def save(button: str, name: str) -> Any:
+        page.get_by_text("Download").click()
+        with page.expect_download() as found:
+            page.get_by_role("button", name=button).click()
+        found.value.save_as(tmp_path / name)
+        return found.value
+
+    save("Flow (.flo", "saved.flo")
     saved = hamflow.read_flow(tmp_path / "saved.flo")
     assert abs(saved - estimates["fast"][0].flow).max() <= 2**-10
-    page.get_by_text("Download").click()
-    with page.expect_download() as colors:
-        page.get_by_role("button", name="Colors (.png)").click()
-    colors.value.save_as(tmp_path / "colors.png")
+    save("Colors (.png)", "colors.png")
     flow = estimates["fast"][0].flow
     wanted = flow_to_color(flow, typical_length(flow)).astype(int)
     # Flow that is rounded to 1/1024 px may be on the other side of a step of color.
     assert abs(hamflow.read_image(tmp_path / "colors.png") - wanted).max() <= 4
-    page.get_by_text("Download").click()
-    with page.expect_download() as view:
-        page.get_by_role("button", name="This view (.png)").click()
-    assert view.value.suggested_filename.endswith("-view.png")
-    view.value.save_as(tmp_path / "view.png")
+    assert save("This view (.png)", "view.png").suggested_filename.endswith("-view.png")
     with Image.open(tmp_path / "view.png") as picture:
         assert picture.width > 600
         # The picture, and not only what is drawn over it.
@@ -486,13 +483,8 @@ def test_narrow_light_and_dark(browser: Browser, file: Path, scheme: Any) -> Non
         wait(page, "hamflow.app.panes[0].last")
         mark(page, 60, 40)
         assert page.evaluate("document.documentElement.scrollWidth") == 420
-
-        def light() -> bool:
-            color = page.evaluate("getComputedStyle(document.body).backgroundColor")
-            return sum(map(int, color.removeprefix("rgb(").rstrip(")").split(","))) > 3 * 128
-
-        assert light() == (scheme == "light")
+        assert is_light(page) == (scheme == "light")
         screenshot(page, f"file-narrow-{scheme}", full_page=True)
         page.locator("#theme").click()
-        assert light() == (scheme == "dark")
+        assert is_light(page) == (scheme == "dark")
         assert troubles(page) == []

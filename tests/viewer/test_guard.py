@@ -38,10 +38,7 @@ def test_loopback(host: str, answer: bool) -> None:
     assert (Guard(host, 80).token is None) is answer
 
 
-@pytest.mark.parametrize(
-    "host",
-    ["127.0.0.1:{}", "localhost:{}", "LOCALHOST:{}", "[::1]:{}"],
-)
+@pytest.mark.parametrize("host", ["127.0.0.1:{}", "localhost:{}", "LOCALHOST:{}", "[::1]:{}"])
 def test_own_names(page: Page, host: str) -> None:
     headers = {"Host": host.format(page.port)}
     assert page.stranger().get("/", headers=headers).status_code == 200
@@ -151,12 +148,8 @@ def test_other_machines_need_the_token(open_page: Page) -> None:
     assert token is not None
     stranger = open_page.stranger()
     for path in (
-        "/",
-        "/page/main.js",
-        "/api/sources",
-        "/openapi.json",
-        "/?token=wrong",
-        "/?token=",
+        *("/", "/page/main.js", "/api/sources", "/openapi.json"),
+        *("/?token=wrong", "/?token="),
     ):
         answer = stranger.get(path)
         assert answer.status_code == 401

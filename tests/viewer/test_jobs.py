@@ -48,7 +48,7 @@ def state(browser: Browser, job: dict[str, Any]) -> str:
 
 def worker(page: Page) -> Any:
     """The process that computes."""
-    return page.registry.queue._runners[0]._process
+    return page.registry.queue._runner._process
 
 
 def test_a_running_job_is_canceled(page: Page, browser: Browser, source: str) -> None:
@@ -101,7 +101,7 @@ def test_removing_a_source_cancels_its_jobs(page: Page, browser: Browser, source
     wait_until(lambda: state(browser, job) == "running")
     assert browser.delete(f"/api/sources/{source}").status_code == 204
     assert browser.get("/api/jobs").json() == []
-    assert page.registry.queue._runners[0].job is None or worker(page).exitcode != 0
+    assert page.registry.queue._runner.job is None or worker(page).exitcode != 0
 
 
 def test_a_worker_that_dies(page: Page, browser: Browser, source: str) -> None:

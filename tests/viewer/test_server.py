@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,10 +17,11 @@ import httpx
 import pytest
 
 import hamflow
+from _problems import run_python
 from _viewer import moving, png, wait_until
-from hamflow.cli.main import main
 from hamflow.viewer import server
 
+COMMAND = ("serve", "--no-browser")
 PACKAGES = str(Path(hamflow.__file__).resolve().parents[1])  # also from another folder
 
 
@@ -107,18 +108,10 @@ def test_another_address_has_a_token(tmp_path: Path) -> None:
         assert httpx.get(local, params={"token": token}).status_code == 200
 
 
-def failing(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The sentence with which the command fails."""
-    assert main(["serve", "--no-browser", *words]) == 1
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    return printed.err
-
-
-def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_is_taken(fails: Callable[..., str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        assert failing(capsys, "--port", port) == (
+        assert fails("--port", port) == (
             f"hamflow: --port {port} is taken; choose another, or 0 for any that is free.\n"
         )
 
@@ -141,20 +134,20 @@ def test_the_usual_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_wrong_words(
-    capsys: pytest.CaptureFixture[str], words: list[str], message: str, tmp_path: Path
+    fails: Callable[..., str], words: list[str], message: str, tmp_path: Path
 ) -> None:
     before = set(Path(tempfile.gettempdir()).glob("hamflow-serve-*"))
-    assert message in failing(capsys, *words)
+    assert message in fails(*words)
     assert set(Path(tempfile.gettempdir()).glob("hamflow-serve-*")) <= before
 
 
 @pytest.mark.parametrize("package", ["fastapi", "python_multipart", "uvicorn"])
 def test_the_extra_is_missing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: str
+    fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr(server, "find_spec", lambda name: None if name == package else object())
-    assert failing(capsys) == (
+    assert fails() == (
         "hamflow: hamflow serve needs more packages: pip install 'hamflow[viewer]'.\n"
     )
 
@@ -175,8 +168,4 @@ def test_nothing_of_it_is_imported_with_the_package() -> None:
         "import sys, hamflow.viewer.server\n"
         "print([n for n in ('fastapi', 'pydantic', 'uvicorn') if n in sys.modules])"
     )
-    environment = {**os.environ, "PYTHONPATH": PACKAGES}
-    found = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert found.stdout == "[]\n"
+    assert run_python("-c", code, PYTHONPATH=PACKAGES).stdout == "[]\n"

@@ -88,7 +88,7 @@ def test_slacks_are_within_half_a_step() -> None:
 
 
 def test_the_flow_can_be_read_again(estimate: Estimate) -> None:
-    page = page_html([shown(estimate)])
+    page, _ = page_html([shown(estimate)])
     [result] = data_of(page)["results"]
     layer = result["layers"]["flow"]
     values = undone(blob(page, layer["blob"]), tuple(layer["shape"])) * layer["step"]
@@ -101,7 +101,7 @@ def test_the_flow_can_be_read_again(estimate: Estimate) -> None:
 
 def test_names_are_text(estimate: Estimate) -> None:
     nasty = "</script><script>alert(1)</script><!--&amp;\u2028"
-    page = page_html([shown(estimate, name=nasty)], title=nasty)
+    page, _ = page_html([shown(estimate, name=nasty)], title=nasty)
     assert "<script>alert" not in page
     assert data_of(page)["sources"][0]["name"] == nasty
     # Only what was there when the page was written may run.
@@ -109,7 +109,7 @@ def test_names_are_text(estimate: Estimate) -> None:
 
 
 def test_what_has_no_room_is_left_out_in_order(estimate: Estimate) -> None:
-    whole = page_html([shown(estimate)])
+    whole, _ = page_html([shown(estimate)])
     sizes = {
         name: 4 * -(-len(blob(whole, number)) // 3)
         for name, number in (
@@ -121,7 +121,7 @@ def test_what_has_no_room_is_left_out_in_order(estimate: Estimate) -> None:
     total = sum(len(text) for text in re.findall(r'id="blob-\d+">([^<]*)<', whole))
 
     def held(limit: int) -> tuple[bool, bool, bool, list[str]]:
-        data = data_of(page_html([shown(estimate)], limit=limit))
+        data = data_of(page_html([shown(estimate)], limit=limit)[0])
         [result] = data["results"]
         why = result["explanation"]
         backward = "backward" in result["layers"]

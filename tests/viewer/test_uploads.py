@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hamflow
+from _flows import fixture_is_fine
+from _png import SIGNATURE, chunk, header
 from _videos import write_video
 from _viewer import Browser, Page, moving, png, run, served, upload
 from hamflow import FlowResult, Window
@@ -184,15 +185,8 @@ def test_unusual_results(browser: Browser, tmp_path: Path, vector: float, number
 
 def bomb(width: int, height: int) -> bytes:
     """A PNG file of few bytes that announces many pixels."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        checksum = zlib.crc32(kind + content)
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    data = zlib.compress(bytes(10_000))
-    start = b"\x89PNG\r\n\x1a\n"
-    return start + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+    data = chunk(b"IDAT", zlib.compress(bytes(10_000)))
+    return SIGNATURE + header(width, height, 8) + data + chunk(b"IEND", b"")
 
 
 IMAGE = png(moving(2)[0])
@@ -304,9 +298,7 @@ def test_names_lead_nowhere(page: Page, browser: Browser) -> None:
     assert workspace.stat().st_mode & 0o077 == 0  # for nobody else
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(fixture_is_fine, max_examples=15)
 @given(
     name=st.sampled_from(["a.png", "a.jpg", "a.mp4", "a.npz", "a.tif", "a"]),
     start=st.sampled_from(

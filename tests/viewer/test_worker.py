@@ -15,7 +15,7 @@ from hamflow import Estimator
 from hamflow.evaluation.methods import Method
 from hamflow.viewer import worker
 from hamflow.viewer.kept_result import (
-    explaining_folder,
+    WHY,
     read_explanation,
     read_result,
     write_result,
@@ -166,4 +166,4 @@ def test_a_result_without_explanation(tmp_path: Path) -> None:
     result, _ = Estimator("realtime").explained(*moving(2))
     write_result(tmp_path, result, None)
     assert read_explanation(tmp_path) is None
-    assert not explaining_folder(tmp_path).exists()
+    assert not (tmp_path / WHY).exists()

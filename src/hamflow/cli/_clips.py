@@ -16,12 +16,13 @@ from rich.console import Console
 
 from hamflow.cli._console import progress_bar
 from hamflow.cli._methods import SearchOptions
-from hamflow.cli._options import Number, check_distinct, check_frame_range, option
+from hamflow.cli._options import check_distinct, check_new, option
+from hamflow.cli._video_frames import RangeOptions
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io import write_image
 from hamflow.io._atomic import check_writable, make_folder
-from hamflow.io._lock import locked
+from hamflow.io._lock import OURS, locked
 from hamflow.io.video import (
     VIDEO_SUFFIXES,
     FrameReader,
@@ -34,8 +35,6 @@ from hamflow.io.video import (
 T = TypeVar("T")
 Picture = NDArray[np.uint8]
 
-_DEFAULT_FPS = 25  # for images in a folder
-_MAX_FPS = 1000
 _PICTURES = f"A video ({', '.join(VIDEO_SUFFIXES)}), or a folder for pictures (.png)."
 
 Source = Annotated[
@@ -47,37 +46,25 @@ MorePictures = Annotated[Path | None, option("OUTPUT")]
 
 
 @dataclass(frozen=True)
-class ClipOptions:
+class ClipOptions(RangeOptions):
     """Which frames to use.
 
     Parameters
     ----------
-    start
-        Number of the first frame, counted from 1. A video is decoded from its beginning.
-    stop
-        Number of the last frame.
-    every
-        Use only every N-th frame.
     fps
         Frames per second of an output video; by default what fits IN, or 25 if it is a folder.
     """
 
-    start: Number = 1
-    stop: Annotated[int | None, option("N")] = None
-    every: Number = 1
     fps: Annotated[float | None, option("FPS")] = None
 
     def open(self, source: Path) -> Clip:
         """Open a video or a folder, after a check of these options."""
-        check_frame_range(self.start, self.stop, self.every)
-        if self.fps is not None and not 0 < self.fps <= _MAX_FPS:
-            raise InputError(f"--fps must be a number above 0, up to {_MAX_FPS}, not {self.fps}.")
-
+        self.check(self.fps)
         return Clip(open_frames(source), self)
 
 
+ClipFrames = tyro.conf.OmitArgPrefixes[ClipOptions]
 ALL_FRAMES = ClipOptions()
-USUAL_SEARCH = SearchOptions()
 
 
 @dataclass(frozen=True)
@@ -94,17 +81,12 @@ class Clip:
     @property
     def count(self) -> int | None:
         """How many frames there are, if that is known."""
-        ends = [end for end in (self.options.stop, self.frames.count) if end is not None]
-        first, every = self.options.start - 1, self.options.every
-        return len(range(first, min(ends), every)) if ends else None
+        return self.options.count(self.frames)
 
     def rate(self, factor: int = 1) -> Fraction:
         """Return the frames per second of an output video that has `factor` times the frames."""
-        if self.options.fps is not None:
-            return Fraction(self.options.fps)
-        rate = (self.frames.fps or Fraction(_DEFAULT_FPS)) * factor / self.options.every
-        # The file may claim anything.
-        return rate if rate <= _MAX_FPS else Fraction(_DEFAULT_FPS)
+        fps = self.options.fps
+        return self.options.rate(self.frames, factor) if fps is None else Fraction(fps)
 
     def shown(self, items: Iterable[T], title: str, *, pairs: bool = False) -> Iterator[T]:
         """Go over what belongs to one frame each, or to two, with a progress bar."""
@@ -134,10 +116,12 @@ def check_outputs(source: Path, outputs: Mapping[str, Path | None], overwrite: b
         elif path.suffix:
             check_writable(path)
         if path.is_dir():
-            if any(path.iterdir()) and not overwrite:
+            # A run that works there now, or was killed there, is told from results.
+            used = any(not file.name.startswith(OURS) for file in path.iterdir())
+            if used and not overwrite:
                 raise FileError(f"{path}: is not empty; add --overwrite to replace files in it.")
-        elif path.exists() and not overwrite:
-            raise FileError(f"{path}: already exists; add --overwrite to replace it.")
+        else:
+            check_new([path], overwrite)
 
 
 def both_ways(search: SearchOptions, preset: str) -> Estimator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,7 +49,7 @@ def table_of(first: str, *others: str, title: str | None = None) -> Table:
 
 def cell(value: float | None, form: str) -> str:
     """Return a number for a table, or a dash if it is not known."""
-    return "–" if value is None else format(value, form)
+    return "–" if value is None or math.isnan(value) else format(value, form)
 
 
 @contextmanager

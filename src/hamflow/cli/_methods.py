@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
+import tyro
+
 from hamflow.cli._options import option, parse_auto_window
 from hamflow.config import PRESETS, EstimatorConfig
 from hamflow.errors import InputError
@@ -46,6 +48,14 @@ MaxMemory = Annotated[
         "See hamflow plan.",
     ),
 ]
+ViewMemory = Annotated[
+    str | None,
+    option(
+        "SIZE",
+        "What an estimation may take, such as 600MB or 4GB: larger images are computed tile by "
+        "tile. Pixels are not explained then.",
+    ),
+]
 MethodName = Annotated[
     str | None,
     option(
@@ -72,6 +82,10 @@ class SearchOptions:
     def settings(self) -> dict[str, Any]:
         """Return the options as `hamflow.Estimator` and `hamflow.batch` take them."""
         return {**asdict(self), "window": parse_auto_window(self.window)}
+
+
+Search = tyro.conf.OmitArgPrefixes[SearchOptions]
+USUAL_SEARCH = SearchOptions()
 
 
 def chosen_method(preset: str | None, method: str | None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ import tyro
 from hamflow.cli._help import default_hint
 from hamflow.errors import FileError, InputError
 from hamflow.io import FLOW_SUFFIXES, READABLE_SUFFIXES
+from hamflow.io._lock import locked
 from hamflow.window import Window
 
 FLOW_FORMATS = ", ".join(FLOW_SUFFIXES)
@@ -23,6 +25,8 @@ FlowFile = Annotated[
 ]
 OutputFile = Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
 OutputFolder = Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
+FORMAT = f"Format of the flow files: one of {FLOW_FORMATS}."
+"""The description of ``--format``."""
 Overwrite = Annotated[bool, tyro.conf.arg(help="Replace existing files.")]
 
 
@@ -32,16 +36,14 @@ def option(metavar: str, description: str | None = None, **more: Any) -> Any:
     Without a description the page has the one of the docstring. The default is shown if it tells
     something; options in groups need this function for that.
     """
-    hint = more.pop("hint", default_hint)
-    return tyro.conf.arg(metavar=metavar, help=description, help_behavior_hint=hint, **more)
+    return tyro.conf.arg(metavar=metavar, help=description, help_behavior_hint=default_hint, **more)
 
 
 # What stands for a value on the help page; a bare type would be shown as INT, STR or PATH.
-File = Annotated[Path, option("FILE")]
-Folder = Annotated[Path, option("FOLDER")]
 Number = Annotated[int, option("N")]
 Pixels = Annotated[int, option("PIXELS")]
 Share = Annotated[float, option("SHARE")]
+Switch = Annotated[bool, option("")]
 OptionalFile = Annotated[Path | None, option("FILE")]
 OptionalFolder = Annotated[Path | None, option("FOLDER")]
 
@@ -56,10 +58,7 @@ def flow_suffix(option: str, text: str, known: tuple[str, ...] = FLOW_SUFFIXES) 
 
 def parse_window(text: str) -> Window:
     """Return the window that ``128`` or ``u0,du,v0,dv`` describes."""
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
+    numbers = _numbers(text)
     if len(numbers) == 1:
         return Window.of(numbers[0])
     if len(numbers) == 4:
@@ -77,10 +76,7 @@ def parse_auto_window(text: str) -> Window | Literal["auto"]:
 
 def parse_region(text: str) -> tuple[int, ...]:
     """Return the numbers that ``x,y,w,h`` consists of."""
-    try:
-        numbers = tuple(int(word) for word in text.split(","))
-    except ValueError:
-        numbers = ()
+    numbers = _numbers(text)
     if len(numbers) != 4:
         raise InputError(
             f"--region must be x,y,w,h in whole pixels, such as 0,0,64,48, not {text}."
@@ -88,11 +84,34 @@ def parse_region(text: str) -> tuple[int, ...]:
     return numbers
 
 
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        return ()
+
+
 def check_new(paths: Iterable[Path | None], overwrite: bool) -> None:
     """Raise a FileError if a file exists and the user has not allowed to replace it."""
     for path in paths:
         if path is not None and path.exists() and not overwrite:
             raise FileError(f"{path}: already exists; add --overwrite to replace it.")
+
+
+@contextmanager
+def claimed(paths: Iterable[Path | None], overwrite: bool) -> Iterator[None]:
+    """Keep other runs away from files while the block makes them.
+
+    Otherwise two runs could leave files of both, and each could replace what the other has made
+    since it looked. Raise a FileError if another run has claimed one of them, or if one exists and
+    the user has not allowed to replace it.
+    """
+    files = [path for path in paths if path is not None]
+    with ExitStack() as stack:
+        for path in files:
+            stack.enter_context(locked(path))
+        check_new(files, overwrite)
+        yield
 
 
 def check_distinct(inputs: Mapping[str, Path | None], outputs: Mapping[str, Path | None]) -> None:
@@ -142,15 +161,3 @@ def check_targets(
             raise InputError(
                 f"{name}: {path} is inside of the data set {root}; name a file elsewhere."
             )
-
-
-def check_frame_range(start: int, stop: int | None, every: int) -> None:
-    """Raise an InputError if --start, --stop and --every, counted from 1, leave no two frames."""
-    if start < 1:
-        raise InputError(f"--start must be at least 1, the first frame, not {start}.")
-    if every < 1:
-        raise InputError(f"--every must be at least 1, not {every}.")
-    if stop is not None and stop < start + every:
-        raise InputError(
-            f"--stop must be at least {start + every}, so that two frames remain, not {stop}."
-        )

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow._resume import LOG
-from hamflow.cli._options import FLOW_FORMATS, check_distinct, flow_suffix, option
+from hamflow.cli._options import FORMAT, Switch, check_distinct, check_new, flow_suffix, option
 from hamflow.config import EstimatorConfig
-from hamflow.errors import FileError, InputError
+from hamflow.errors import InputError
 from hamflow.io import READABLE_SUFFIXES, write_image
 from hamflow.io.video import VIDEO_SUFFIXES, StreamWriter, check_video_path
 from hamflow.scale.outputs import OUTPUTS, Output, check_directions
@@ -44,9 +44,7 @@ _TAKES = {
 _FILES = (*READABLE_SUFFIXES, ".gif", ".m4v", ".mov", ".mpg", ".ogv", ".wmv", ".y4m")
 _Folder = Annotated[str | None, option("FOLDER")]
 _FolderOrFilm = Annotated[str | None, option("FOLDER|FILE")]
-_FORMAT = option(
-    "SUFFIX", f"Format of the flow files: one of {FLOW_FORMATS}. (default: .flo)", name="format"
-)
+_FORMAT = option("SUFFIX", f"{FORMAT} (default: .flo)", name="format")
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class PictureOptions:
 
     style: Annotated[Style, option("STYLE")] = "color"
     max_flow: Annotated[float | None, option("PIXELS")] = None
-    key: Annotated[bool, option("")] = True
+    key: Switch = True
 
     def check(self, shown: bool) -> None:
         """Raise an InputError if an option is wrong, or nothing is to be shown."""
@@ -206,8 +204,7 @@ class Outputs:
         for film, parts in films:
             check_video_path(film)
             # If there are parts, an interrupted run was already allowed to replace the video.
-            if film.exists() and not overwrite and not (parts / LOG).exists():
-                raise FileError(f"{film}: already exists; add --overwrite to replace it.")
+            check_new([film], overwrite or (parts / LOG).exists())
         if self.piped and sys.stdout.isatty():
             raise InputError(
                 "The standard output is a terminal, which cannot show a video; pipe it to another "

@@ -15,9 +15,8 @@ from rich.console import Console
 
 from hamflow.cli._console import continuing, count, progress_bar, say
 from hamflow.cli._data import DataOptions, PartOptions, open_pairs
-from hamflow.cli._help import default_hint
-from hamflow.cli._methods import Preset, SearchOptions
-from hamflow.cli._options import FLOW_FORMATS, Number, flow_suffix, option
+from hamflow.cli._methods import USUAL_SEARCH, Preset, Search
+from hamflow.cli._options import FORMAT, Number, Switch, flow_suffix, option
 from hamflow.datasets import PairDataset
 from hamflow.datasets.registry import DATASETS
 from hamflow.errors import InputError
@@ -31,9 +30,8 @@ SOME_FAILED = 3
 _NAMED = 5  # failed pairs that are named at the end
 _EVERY = 30.0  # seconds between two lines about the progress, if there is no terminal
 _OUTPUT = tyro.conf.arg(aliases=["-o"], metavar="OUT")
-_Switch = Annotated[bool, tyro.conf.arg(help_behavior_hint=default_hint)]
 _DATASETS = ", ".join(name for name in DATASETS if name != "synthetic")
-_FORMAT = option("FORMAT", f"Format of the flow files: one of {FLOW_FORMATS}.", name="format")
+_FORMAT = option("SUFFIX", FORMAT, name="format")
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,11 @@ class FileOptions:
         Window, energy, bound, gap, and the seconds of each stage (.json).
     """
 
-    viz: _Switch = False
-    occlusion: _Switch = False
-    confidence: _Switch = False
-    backward: _Switch = False
-    json: _Switch = False
+    viz: Switch = False
+    occlusion: Switch = False
+    confidence: Switch = False
+    backward: Switch = False
+    json: Switch = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class SetOptions(PartOptions):
 
 
 _FLOW_ONLY, _NO_SET = FileOptions(), SetOptions()
-_USUAL_WORKERS, _USUAL_SEARCH = WorkerOptions(), SearchOptions()
+_USUAL_WORKERS = WorkerOptions()
 
 
 def batch(
@@ -110,7 +108,7 @@ def batch(
     files: tyro.conf.OmitArgPrefixes[FileOptions] = _FLOW_ONLY,
     workers: tyro.conf.OmitArgPrefixes[WorkerOptions] = _USUAL_WORKERS,
     data: tyro.conf.OmitArgPrefixes[SetOptions] = _NO_SET,
-    search: tyro.conf.OmitArgPrefixes[SearchOptions] = _USUAL_SEARCH,
+    search: Search = USUAL_SEARCH,
 ) -> None:
     """Compute the flow of many pairs, in several processes or on a Ray cluster.
 
@@ -143,14 +141,6 @@ def batch(
         Start again: remove the files of an earlier batch.
     log_json
         Print the progress as lines of JSON, one for each pair.
-    files
-        What to write of each pair besides the flow.
-    workers
-        Who does the work.
-    data
-        If SOURCE is the folder of a data set.
-    search
-        How to search for matches; the preset has good values.
     """
     with _shown(log_json) as show:
         try:

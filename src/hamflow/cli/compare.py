@@ -31,9 +31,10 @@ from hamflow.evaluation.comparison import (
     read_evaluation,
 )
 from hamflow.evaluation.methods import JOINT, LOCAL, Method, MethodConfig, method_names
-from hamflow.evaluation.records import Evaluation, write_csv, write_json
+from hamflow.evaluation.records import Evaluation
 from hamflow.evaluation.runner import Pair, evaluate, pair_names
 from hamflow.io._atomic import check_writable, make_folder
+from hamflow.io._text import write_csv, write_json
 
 TABLE, REPORT = "compare.csv", "compare.json"
 """Files in the folder of a comparison."""
@@ -91,8 +92,6 @@ def compare_command(
     data
         Name and folder of the data set, as for 'hamflow evaluate'. Synthetic scenes need no
         folder.
-    pairs
-        Which pairs to use.
     scale
         Reduce the frames by this whole factor first. Errors stay in pixels of full resolution.
     clusters

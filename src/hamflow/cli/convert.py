@@ -12,7 +12,7 @@ import tyro
 from rich.console import Console
 
 from hamflow.cli._console import count, progress_bar, say
-from hamflow.cli._options import FLOW_FORMATS, Overwrite, check_distinct, check_new, flow_suffix
+from hamflow.cli._options import FLOW_FORMATS, Overwrite, check_distinct, claimed, flow_suffix
 from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.io import (
     READABLE_SUFFIXES,
@@ -22,6 +22,7 @@ from hamflow.io import (
     write_flow,
 )
 from hamflow.io._atomic import make_folder
+from hamflow.io._lock import locked
 from hamflow.io.kitti import outside_kitti_range
 
 _KITTI = "kitti"
@@ -93,8 +94,8 @@ def convert(
     check_flow_path(target, _KITTI if to else None)
     check_distinct({"IN": source}, {"OUT": target})
     _check_clip(clip_invalid, split_flow_name(target)[1])
-    check_new([target], overwrite)
-    clipped = _convert_file(source, target, clip_invalid)
+    with claimed([target], overwrite):
+        clipped = _convert_file(source, target, clip_invalid)
     say(f"Wrote {target}{_clipped(clipped)}.")
 
 
@@ -165,7 +166,7 @@ def _convert_folder(
 ) -> None:
     written = skipped = clipped = 0
     broken: list[str] = []
-    with progress_bar(Console(stderr=True)) as show:
+    with locked(target), progress_bar(Console(stderr=True)) as show:
         for number, (old, new) in enumerate(plan.items()):
             show("converting", number, len(plan))
             # A file that would replace itself has the right format.

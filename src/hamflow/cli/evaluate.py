@@ -21,9 +21,10 @@ from hamflow.datasets.registry import DatasetName
 from hamflow.errors import InputError
 from hamflow.evaluation._columns import BY_NAME
 from hamflow.evaluation.methods import Method, MethodConfig
-from hamflow.evaluation.records import Evaluation, write_csv, write_json
+from hamflow.evaluation.records import Evaluation
 from hamflow.evaluation.runner import WORK, evaluate
 from hamflow.io._atomic import check_writable
+from hamflow.io._text import write_csv, write_json
 
 TABLE = "pairs.csv"
 """The table of all pairs in the folder of an evaluation."""
@@ -108,10 +109,6 @@ def evaluate_command(
         The settings, the summary and all pairs as JSON. An existing file is replaced.
     overwrite
         Start again: remove an earlier evaluation in that folder.
-    data
-        Which pairs to use.
-    method
-        What to measure instead of a preset, or how to change it.
     """
     crf_file = method.crf_file
     chosen = Method(

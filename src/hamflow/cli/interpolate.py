@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tyro
-
 from hamflow._check import to_rgb
 from hamflow.cli._clips import (
     ALL_FRAMES,
-    USUAL_SEARCH,
-    ClipOptions,
+    ClipFrames,
     Pictures,
     Source,
     both_ways,
@@ -16,7 +13,7 @@ from hamflow.cli._clips import (
     picture_sink,
 )
 from hamflow.cli._console import count, say
-from hamflow.cli._methods import Preset, SearchOptions
+from hamflow.cli._methods import USUAL_SEARCH, Preset, Search
 from hamflow.cli._options import Number, Overwrite
 from hamflow.errors import InputError
 from hamflow.motion.interpolation import in_between, spaced
@@ -31,8 +28,8 @@ def interpolate(
     slow: bool = False,
     preset: Preset = "balanced",
     overwrite: Overwrite = False,
-    clip: tyro.conf.OmitArgPrefixes[ClipOptions] = ALL_FRAMES,
-    search: tyro.conf.OmitArgPrefixes[SearchOptions] = USUAL_SEARCH,
+    clip: ClipFrames = ALL_FRAMES,
+    search: Search = USUAL_SEARCH,
 ) -> None:
     """Add frames between those of a video, for smooth or slow motion.
 
@@ -50,10 +47,6 @@ def interpolate(
     slow
         Keep the frames per second, so that OUTPUT takes --factor times as long; by default it has
         more frames per second.
-    clip
-        Which frames to use.
-    search
-        How to search for matches; the preset has good values.
     """
     if factor < 2:
         raise InputError(f"--factor must be at least 2, not {factor}.")

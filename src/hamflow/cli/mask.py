@@ -7,15 +7,13 @@ from itertools import tee
 from typing import Annotated
 
 import numpy as np
-import tyro
 from numpy.typing import NDArray
 
 from hamflow import _types
 from hamflow._check import to_rgb
 from hamflow.cli._clips import (
     ALL_FRAMES,
-    USUAL_SEARCH,
-    ClipOptions,
+    ClipFrames,
     MorePictures,
     Pictures,
     Source,
@@ -24,7 +22,7 @@ from hamflow.cli._clips import (
     picture_sink,
 )
 from hamflow.cli._console import count, say
-from hamflow.cli._methods import Preset, SearchOptions
+from hamflow.cli._methods import USUAL_SEARCH, Preset, Search
 from hamflow.cli._options import Overwrite, option
 from hamflow.motion.moving import LEAST, check_least, moving_masks
 from hamflow.sequence import video
@@ -40,8 +38,8 @@ def mask(
     least: Annotated[float, option("PIXELS")] = LEAST,
     preset: Preset = "balanced",
     overwrite: Overwrite = False,
-    clip: tyro.conf.OmitArgPrefixes[ClipOptions] = ALL_FRAMES,
-    search: tyro.conf.OmitArgPrefixes[SearchOptions] = USUAL_SEARCH,
+    clip: ClipFrames = ALL_FRAMES,
+    search: Search = USUAL_SEARCH,
 ) -> None:
     """Find what moves by itself in a video, and not because the camera moves.
 
@@ -58,10 +56,6 @@ def mask(
         The frames with what moves tinted red: a video or a folder.
     least
         By how many pixels the motion must differ from the camera's at least.
-    clip
-        Which frames to use.
-    search
-        How to search for matches; the preset has good values.
     """
     check_least(least)
     check_outputs(source, {"--output": output, "--overlay": overlay}, overwrite)

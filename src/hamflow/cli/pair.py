@@ -11,13 +11,13 @@ from rich.console import Console
 
 from hamflow import crf
 from hamflow.cli._console import count, progress_bar, say
-from hamflow.cli._methods import Preset, SearchOptions
+from hamflow.cli._methods import USUAL_SEARCH, Preset, Search
 from hamflow.cli._options import (
     FLOW_FORMATS,
     OptionalFile,
     Overwrite,
     check_distinct,
-    check_new,
+    claimed,
     option,
     parse_region,
 )
@@ -26,8 +26,8 @@ from hamflow.crf.plot import check_plot
 from hamflow.errors import InputError
 from hamflow.estimation import FIELDS
 from hamflow.estimator import Estimator
-from hamflow.evaluation.records import write_json
 from hamflow.io._atomic import check_writable
+from hamflow.io._text import write_json
 from hamflow.large import estimate_files, written_in_parts
 from hamflow.scale.outputs import OUTPUTS, check_directions
 
@@ -74,7 +74,6 @@ Region = Annotated[
 _NOTHING_ELSE = ResultOptions()
 # What of the result options ask for.
 _FIELDS = {"--output": "flow", **{f"--{name}": name for name in sorted(FIELDS - {"flow"})}}
-_USUAL_SEARCH = SearchOptions()
 
 
 def pair(
@@ -87,7 +86,7 @@ def pair(
     preset: Preset = "balanced",
     overwrite: Overwrite = False,
     result: tyro.conf.OmitArgPrefixes[ResultOptions] = _NOTHING_ELSE,
-    search: tyro.conf.OmitArgPrefixes[SearchOptions] = _USUAL_SEARCH,
+    search: Search = USUAL_SEARCH,
 ) -> None:
     """Compute the flow from one image to another.
 
@@ -109,10 +108,6 @@ def pair(
     viz
         A picture of the flow in the Middlebury colors (.png), with a key. Full color is the 95th
         percentile of the lengths, at least 1 pixel.
-    result
-        What else to write of the result.
-    search
-        How to search for matches; the preset has good values.
     """
     config = preset_config(preset)
     named = {
@@ -132,26 +127,26 @@ def pair(
         check_plot(result.plot)
     written = {**outputs, "--json": result.json, "--plot": result.plot}
     check_distinct({"IMAGE1": image1, "IMAGE2": image2}, written)
-    check_new(written.values(), overwrite)
-    estimator = search.estimator(config)
-    fields = {_FIELDS.get(name, name): path for name, path in outputs.items()}
-    if search.max_memory is not None and region is None and result.plot is None:
-        if all(written_in_parts(*field) for field in fields.items()):
-            _write_in_parts((image1, image2), fields, result.json, estimator)
-            return
-        _check_fits((image1, image2), fields, estimator)
+    with claimed(written.values(), overwrite):
+        estimator = search.estimator(config)
+        fields = {_FIELDS.get(name, name): path for name, path in outputs.items()}
+        if search.max_memory is not None and region is None and result.plot is None:
+            if all(written_in_parts(*field) for field in fields.items()):
+                _write_in_parts((image1, image2), fields, result.json, estimator)
+                return
+            _check_fits((image1, image2), fields, estimator)
 
-    part = None if region is None else parse_region(region)
-    with progress_bar(Console(stderr=True), counted=False) as show:
-        found = estimator.estimate(
-            image1, image2, region=part, progress=lambda stage, share: show(stage, share, 1)
-        )
-    for name, path in outputs.items():
-        OUTPUTS[name].write(path, found)
-    if result.json is not None:
-        write_json(result.json, found.summary())
-    if result.plot is not None:
-        crf.plot_convergence(found.history, result.plot)
+        part = None if region is None else parse_region(region)
+        with progress_bar(Console(stderr=True), counted=False) as show:
+            found = estimator.estimate(
+                image1, image2, region=part, progress=lambda stage, share: show(stage, share, 1)
+            )
+        for name, path in outputs.items():
+            OUTPUTS[name].write(path, found)
+        if result.json is not None:
+            write_json(result.json, found.summary())
+        if result.plot is not None:
+            crf.plot_convergence(found.history, result.plot)
     height, width = found.flow.shape[:2]
     gap = "" if found.gap is None else f", duality gap {found.gap:.2%}"
     names = ", ".join(str(path) for path in written.values() if path is not None)

@@ -10,8 +10,8 @@ from hamflow._memory import show_memory
 from hamflow.cli._console import count, say
 from hamflow.cli._methods import MaxMemory, Preset, Scale, Window
 from hamflow.cli._options import OptionalFile, parse_auto_window
-from hamflow.evaluation.records import write_json
 from hamflow.io._atomic import check_writable
+from hamflow.io._text import write_json
 from hamflow.pipeline.plan import Plan
 from hamflow.pipeline.plan import plan as plan_of
 
@@ -75,12 +75,18 @@ def _lines(plan: Plan) -> list[str]:
     stages = ", ".join(f"{name} {show_memory(size)}" for name, size in plan.stages.items())
     span = " to ".join(dict.fromkeys(map(show_memory, (plan.at_least, plan.at_most))))
     more = [] if plan.window is not None else [f"For any motion: {span}."]
+    if plan.disk:
+        more.append(
+            f"Labels: in temporary files, {show_memory(plan.disk)} on the disk; they do not fit "
+            "into memory."
+        )
     if plan.mapped:
         more.append("Result: in temporary files, which are mapped; it does not fit into memory.")
+    enough = ", because hard images take more than usual" if plan.smallest > plan.peak else ""
     return [
         f"Memory: {show_memory(plan.peak)} at the peak ({stages}).",
         *more,
-        f"At least: {show_memory(plan.smallest)} with --max-memory.",
+        f"At least: {show_memory(plan.smallest)} with --max-memory{enough}.",
         f"Matching: scale {scales}; window {window}.",
         f"Refinement and assessment: {way}.",
     ]

@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 
 from hamflow._memory import parse_memory
+from hamflow.cli._methods import ViewMemory
 from hamflow.cli._options import option
 from hamflow.viewer.limits import Limits
 from hamflow.viewer.server import PORT
@@ -33,7 +34,6 @@ Host = Annotated[
 Port = Annotated[
     int | None, option("N", f"Where to listen; by default {PORT}, or any free one if it is taken.")
 ]
-MaxMemory = Annotated[str | None, option("SIZE")]
 Names = Annotated[
     tuple[str, ...],
     option("NAME", "More names by which browsers may call this machine, with another --host."),
@@ -49,7 +49,7 @@ def serve(
     port: Port = None,
     host: Host = "127.0.0.1",
     name: Names = (),
-    max_memory: MaxMemory = None,
+    max_memory: ViewMemory = None,
 ) -> None:
     """Open a page in the browser on which one sees what the flow is, and why.
 
@@ -71,9 +71,6 @@ def serve(
         whose names they have.
     no_browser
         Only print the address.
-    max_memory
-        What an estimation may take, such as 600MB or 4GB: larger images are computed tile by tile.
-        Pixels are not explained then.
     """
     serve_page(
         paths,

@@ -5,12 +5,9 @@ from __future__ import annotations
 from itertools import tee
 from typing import Annotated
 
-import tyro
-
 from hamflow.cli._clips import (
     ALL_FRAMES,
-    USUAL_SEARCH,
-    ClipOptions,
+    ClipFrames,
     Pictures,
     Source,
     both_ways,
@@ -18,7 +15,7 @@ from hamflow.cli._clips import (
     picture_sink,
 )
 from hamflow.cli._console import count, say
-from hamflow.cli._methods import Preset, SearchOptions
+from hamflow.cli._methods import USUAL_SEARCH, Preset, Search
 from hamflow.cli._options import Overwrite, option
 from hamflow.motion.stabilization import (
     STRENGTH,
@@ -40,8 +37,8 @@ def stabilize(
     motion: Motion = "homography",
     preset: Preset = "balanced",
     overwrite: Overwrite = False,
-    clip: tyro.conf.OmitArgPrefixes[ClipOptions] = ALL_FRAMES,
-    search: tyro.conf.OmitArgPrefixes[SearchOptions] = USUAL_SEARCH,
+    clip: ClipFrames = ALL_FRAMES,
+    search: Search = USUAL_SEARCH,
 ) -> None:
     """Remove the shaking of the camera from a video.
 
@@ -62,10 +59,6 @@ def stabilize(
         with black borders. By default what all frames can show, at least 0.8.
     motion
         What the motion of the camera may be: a homography, or only shift, rotation and zoom.
-    clip
-        Which frames to use.
-    search
-        How to search for matches; the preset has good values.
     """
     check_smoothing(strength, crop)
     check_outputs(source, {"--output": output}, overwrite)

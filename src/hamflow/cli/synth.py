@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -10,8 +9,9 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from hamflow._processes import usable_cores
 from hamflow.cli._console import continuing, count, progress_bar, say
-from hamflow.cli._options import Number, OptionalFolder, OutputFolder, Pixels, Share, option
+from hamflow.cli._options import Number, OptionalFolder, OutputFolder, Pixels, Share, Switch, option
 from hamflow.datasets.synthetic import SyntheticConfig, write_sintel
 from hamflow.errors import InputError
 
@@ -44,7 +44,7 @@ class SceneOptions:
     curved_share: Share = 0.0
     specular: Share = 0.0
     max_blur: Share = 0.1
-    clean: Annotated[bool, option("")] = False
+    clean: Switch = False
 
 
 _USUAL_SCENES = SceneOptions()
@@ -97,11 +97,7 @@ def synth(
         How many processes to use. By default one per processor.
     overwrite
         Start again: remove the scenes that an earlier run wrote to that folder.
-    scene
-        What the scenes are like.
     """
-    if workers is None:
-        workers = _processors()
     try:
         config = SyntheticConfig(height=height, width=width, **asdict(scene))
     except InputError as error:
@@ -126,7 +122,7 @@ def synth(
                 number,
                 folder=textures,
                 seed=seed,
-                workers=workers,
+                workers=usable_cores() if workers is None else workers,
                 overwrite=overwrite,
                 callback=rendered,
             )
@@ -141,10 +137,3 @@ def synth(
         f"Wrote {count(report.written, 'scene')} of {width}×{height} pixels to {output}{before} in "
         f"{time.perf_counter() - start:.1f} s."
     )
-
-
-def _processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

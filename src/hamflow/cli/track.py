@@ -5,12 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Annotated
 
-import tyro
-
 from hamflow.cli._clips import (
     ALL_FRAMES,
-    USUAL_SEARCH,
-    ClipOptions,
+    ClipFrames,
     MorePictures,
     Source,
     both_ways,
@@ -18,8 +15,16 @@ from hamflow.cli._clips import (
     picture_sink,
 )
 from hamflow.cli._console import count, say
-from hamflow.cli._methods import Preset, SearchOptions
-from hamflow.cli._options import Number, OptionalFile, OutputFile, Overwrite, Pixels, option
+from hamflow.cli._methods import USUAL_SEARCH, Preset, Search
+from hamflow.cli._options import (
+    Number,
+    OptionalFile,
+    OutputFile,
+    Overwrite,
+    Pixels,
+    claimed,
+    option,
+)
 from hamflow.errors import InputError
 from hamflow.io import write_image
 from hamflow.io.images import check_image_path
@@ -42,8 +47,8 @@ def track(
     anchor: Number = ANCHOR,
     preset: Preset = "balanced",
     overwrite: Overwrite = False,
-    clip: tyro.conf.OmitArgPrefixes[ClipOptions] = ALL_FRAMES,
-    search: tyro.conf.OmitArgPrefixes[SearchOptions] = USUAL_SEARCH,
+    clip: ClipFrames = ALL_FRAMES,
+    search: Search = USUAL_SEARCH,
 ) -> None:
     """Follow points of the first frame through a video, also while they are hidden.
 
@@ -70,10 +75,6 @@ def track(
     anchor
         Every so many frames, look for the points directly from an earlier frame, which costs
         another flow; 0 for never.
-    clip
-        Which frames to use.
-    search
-        How to search for matches; the preset has good values.
     """
     check_track_path(output)
     if picture is not None:
@@ -87,6 +88,7 @@ def track(
     recent, everything = TrackPainter(trail), TrackPainter(None)
     rows = []
     with ExitStack() as stack:
+        stack.enter_context(claimed([output, picture], overwrite))
         reader = stack.enter_context(opened.read())
         add = film and stack.enter_context(picture_sink(film, opened.rate()))
         items = video(reader, estimator)
@@ -100,10 +102,10 @@ def track(
                 everything.add(state)
                 last = state.frame
         opened.check_used(len(rows))
-    tracks = collect(rows)
-    tracks.save(output)
-    if picture is not None:
-        write_image(picture, everything.draw(last))
+        tracks = collect(rows)
+        tracks.save(output)
+        if picture is not None:
+            write_image(picture, everything.draw(last))
     ended = "" if opened.count in (None, len(rows)) else "; they end there at a cut"
     say(
         f"{count(tracks.visible.shape[1], 'point')} through {count(len(rows), 'frame')}, "

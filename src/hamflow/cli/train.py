@@ -15,11 +15,12 @@ from rich.console import Console
 
 from hamflow._resume import LOG, read_log
 from hamflow._types import CountProgress
-from hamflow.cli._console import continuing, progress_bar, table_of
+from hamflow.cli._console import cell, continuing, progress_bar, table_of
 from hamflow.cli._options import OptionalFile, OutputFolder, option
 from hamflow.datasets.registry import DATASETS, DatasetName
 from hamflow.errors import InputError
 from hamflow.learning.config import WORK, TrainConfig, config_of, read_config
+from hamflow.learning.state import BEST
 
 if TYPE_CHECKING:
     from hamflow.learning.loop import Step
@@ -89,8 +90,8 @@ def train_command(args: Sequence[str]) -> Callable[..., None]:
 def run_training(settings: TrainConfig, output: Path, *, overwrite: bool = False) -> None:
     """Train with a progress bar, and print the results."""
     try:
-        from hamflow.learning.loop import BEST, train  # noqa: PLC0415
-    except ImportError as error:
+        from hamflow.learning.loop import train  # noqa: PLC0415
+    except ModuleNotFoundError as error:
         raise InputError(
             f"Training needs {error.name}; install it with: pip install 'hamflow[train]'."
         ) from error
@@ -154,18 +155,14 @@ class _Shown:
         if result is not None:
             self.table.add_row(
                 str(step.number),
-                _number(result.loss, ".3f"),
-                _number(result.epe_qq, ".2f"),
-                _number(result.outlier_3px_qq, ".1%"),
-                _number(result.epe_trained, ".2f"),
-                _number(result.outlier_3px_trained, ".1%"),
-                _number(result.constant_bits, ".0%"),
+                cell(result.loss, ".3f"),
+                cell(result.epe_qq, ".2f"),
+                cell(result.outlier_3px_qq, ".1%"),
+                cell(result.epe_trained, ".2f"),
+                cell(result.outlier_3px_trained, ".1%"),
+                cell(result.constant_bits, ".0%"),
             )
             self.counted |= not math.isnan(result.epe_trained)
-
-
-def _number(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else format(value, form)
 
 
 def _chosen(

@@ -13,7 +13,7 @@ import tyro
 from rich.console import Console
 
 from hamflow.cli._console import continuing, count, progress_bar, say
-from hamflow.cli._methods import Preset, SearchOptions
+from hamflow.cli._methods import USUAL_SEARCH, Preset, Search
 from hamflow.cli._video_frames import FrameOptions
 from hamflow.cli._video_outputs import MoreOutputs, Outputs, PictureOptions, Sink
 from hamflow.cli._video_store import Store
@@ -34,19 +34,37 @@ _OUTPUT = tyro.conf.arg(
 _ALL_FRAMES = FrameOptions()
 _NOTHING_ELSE = MoreOutputs()
 _USUAL_PICTURES = PictureOptions()
-_USUAL_SEARCH = SearchOptions()
+
+
+@dataclass
+class _Broken:
+    """Takes frames that cannot be decoded: the first ones are named, or the first is the end."""
+
+    skip: bool
+    console: Console
+    number: int = 0
+
+    def __call__(self, error: FileError) -> None:
+        if not self.skip:
+            hint = "--on-broken skip continues after it"
+            raise FileError(f"{str(error).removesuffix('.')} ({hint}).") from error
+        self.number += 1
+        if self.number <= _MAX_REPORTED:
+            self.console.print(f"Skipped: {error}", highlight=False)
+        elif self.number == _MAX_REPORTED + 1:
+            self.console.print("Skipped: more frames, which are only counted.", highlight=False)
 
 
 @dataclass
 class _Tally:
     """What a run has done so far."""
 
+    broken: _Broken
     done: int = 0
     known: int = 0
     seconds: float = 0.0
     names: list[str] = field(default_factory=list)
     cuts: list[str] = field(default_factory=list)
-    broken: int = 0
     frames: int = 0
     # What ended the frames of a camera or a stream before their end.
     ended: BaseException | None = None
@@ -61,7 +79,7 @@ def video(
     more: tyro.conf.OmitArgPrefixes[MoreOutputs] = _NOTHING_ELSE,
     pictures: tyro.conf.OmitArgPrefixes[PictureOptions] = _USUAL_PICTURES,
     frames: tyro.conf.OmitArgPrefixes[FrameOptions] = _ALL_FRAMES,
-    search: tyro.conf.OmitArgPrefixes[SearchOptions] = _USUAL_SEARCH,
+    search: Search = USUAL_SEARCH,
 ) -> None:
     """Compute the flow from each frame of a video to the next.
 
@@ -91,14 +109,6 @@ def video(
         The video file, the folder of images, camera:N, or - for the standard input.
     overwrite
         Start again: replace existing videos, and the files of an earlier run.
-    more
-        What else to write.
-    pictures
-        How videos and pictures show the flow.
-    frames
-        Which frames to use.
-    search
-        How to search for matches; the preset has good values.
     """
     outputs = Outputs(output, more, pictures)
     estimator = search.estimator(preset)
@@ -137,20 +147,10 @@ def _run(
     again: str,
 ) -> _Tally:
     """Compute all pairs whose files are not complete yet."""
-    tally = _Tally()
     console = Console(stderr=True, soft_wrap=True, markup=False)
-
-    def broken(error: FileError) -> None:
-        if choice.on_broken != "skip":
-            hint = "--on-broken skip continues after it"
-            raise FileError(f"{str(error).removesuffix('.')} ({hint}).") from error
-        tally.broken += 1
-        if tally.broken <= _MAX_REPORTED:
-            console.print(f"Skipped: {error}", highlight=False)
-        elif tally.broken == _MAX_REPORTED + 1:
-            console.print("Skipped: more frames, which are only counted.", highlight=False)
-
-    total = choice.pairs(frames.count)
+    tally = _Tally(_Broken(choice.on_broken == "skip", console))
+    used = choice.count(frames)
+    total = None if used is None else max(0, used - 1)
     reader = frames.read(choice.start - 1, choice.stop, choice.every)
     try:
         with ExitStack() as stack:
@@ -159,7 +159,7 @@ def _run(
             stream: StreamWriter | None = None
             began = time.perf_counter()
             for item in flow_of_video(
-                reader, estimator, known=store.known, broken=broken, size=store.size
+                reader, estimator, known=store.known, broken=tally.broken, size=store.size
             ):
                 if isinstance(item, VideoItem):
                     length = store.add(item)
@@ -189,7 +189,7 @@ def _run(
     if not tally.names:
         why = (
             "has no two intact frames that follow each other"
-            if tally.broken
+            if tally.broken.number
             else "has fewer than two frames between --start and --stop"
         )
         raise InputError(f"{frames.name} {why}; a flow needs two.")
@@ -208,8 +208,8 @@ def _summary(tally: _Tally, outputs: Outputs, scale: str, frames: Frames, stop: 
     said = [f"{count(tally.done, 'pair')} done"]
     if tally.known:
         said.append(f"{tally.known} done before")
-    if tally.broken:
-        said.append(f"{count(tally.broken, 'frame')} skipped")
+    if tally.broken.number:
+        said.append(f"{count(tally.broken.number, 'frame')} skipped")
     if tally.done:
         said.append(f"{tally.seconds / tally.done:.2f} s per pair")
     sentence = f"{', '.join(said)}: {outputs.main}"

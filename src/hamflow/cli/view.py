@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from hamflow.cli._console import count, progress_bar, say
-from hamflow.cli._methods import PRESET_NAMES, Window
+from hamflow.cli._methods import PRESET_NAMES, ViewMemory, Window
 from hamflow.cli._options import (
     OptionalFile,
     OutputFile,
     Overwrite,
     check_distinct,
-    check_new,
+    claimed,
     option,
     parse_auto_window,
 )
@@ -44,7 +44,7 @@ def view(
     *,
     preset: Annotated[tuple[str, ...], _PRESETS] = ("balanced",),
     window: Window = "auto",
-    max_memory: Annotated[str | None, option("SIZE")] = None,
+    max_memory: ViewMemory = None,
     truth: OptionalFile = None,
     limit: Annotated[int, option("MB")] = LIMIT >> 20,
     overwrite: Overwrite = False,
@@ -65,9 +65,6 @@ def view(
     ----------
     output
         Where to write the page (.html).
-    max_memory
-        What the estimation may take, such as 600MB or 4GB: larger images are computed tile by tile.
-        Pixels are not explained then.
     truth
         The true flow of the pair, in any flow format, to see the errors.
     limit
@@ -82,22 +79,21 @@ def view(
     check_writable(output)
     read = {f"INPUT {number}": path for number, path in enumerate(inputs, 1)}
     check_distinct({**read, "--truth": truth}, {"--output": output})
-    check_new([output], overwrite)
-
-    frames = [read_image(path) for path in images]
-    true = None if truth is None else read_flow(truth)
-    if flows:
-        results = _read(flows, len(images), true)
-    else:
-        estimators = [
-            (name, Estimator(name, window=parse_auto_window(window), max_memory=max_memory))
-            for name in dict.fromkeys(preset)
-        ]
-        results = list(_estimated(frames, estimators, true))
-    name = " → ".join(
-        path.name for path in (images[:1] + images[-1:] if images[1:] else images or flows[:1])
-    )
-    notes = write_page(output, [Shown(name, frames, results)], limit=limit << 20)
+    with claimed([output], overwrite):
+        frames = [read_image(path) for path in images]
+        true = None if truth is None else read_flow(truth)
+        if flows:
+            results = _read(flows, len(images), true)
+        else:
+            estimators = [
+                (name, Estimator(name, window=parse_auto_window(window), max_memory=max_memory))
+                for name in dict.fromkeys(preset)
+            ]
+            results = list(_estimated(frames, estimators, true))
+        name = " → ".join(
+            path.name for path in (images[:1] + images[-1:] if images[1:] else images or flows[:1])
+        )
+        notes = write_page(output, [Shown(name, frames, results)], limit=limit << 20)
     size = f"{output.stat().st_size / 2**20:.1f} MB"
     say(f"Wrote {output}: {count(len(results), 'result')}, {size}; open it in a browser.")
     for note in notes:

@@ -27,14 +27,7 @@ from hamflow.visualize import error_map, render, typical_length
 
 _Style = Literal["color", "overlay", "arrows", "side-by-side", "error"]
 _NEED_IMAGE = ("overlay", "side-by-side")
-# The styles in which an option has an effect.
-_STYLES = {
-    "--truth": ("error",),
-    "--image": ("overlay", "arrows", "side-by-side"),
-    "--step": ("arrows",),
-    "--max-flow": ("color", "overlay", "arrows", "side-by-side"),
-    "--no-key": ("color", "overlay", "arrows", "side-by-side"),
-}
+_NOT_ERROR = ("color", "overlay", "arrows", "side-by-side")
 
 
 def viz(
@@ -80,15 +73,14 @@ def viz(
         Draw the key, which is the color wheel or the longest arrow with its length, in the lower
         right corner.
     """
-    given = {
-        "--truth": truth is not None,
-        "--image": image is not None,
-        "--step": step is not None,
-        "--max-flow": max_flow is not None,
-        "--no-key": not key,
-    }
-    for name, styles in _STYLES.items():
-        if given[name] and style not in styles:
+    for name, given, styles in (
+        ("--truth", truth is not None, ("error",)),
+        ("--image", image is not None, ("overlay", "arrows", "side-by-side")),
+        ("--step", step is not None, ("arrows",)),
+        ("--max-flow", max_flow is not None, _NOT_ERROR),
+        ("--no-key", not key, _NOT_ERROR),
+    ):
+        if given and style not in styles:
             raise InputError(
                 f"{name} is for --style {' and '.join(styles)}; leave it out for --style {style}."
             )
@@ -106,11 +98,11 @@ def viz(
     else:
         shown = read_result(flow)
         below = None if image is None else read_image(image)
+        vectors = shown.flow if isinstance(shown, FlowResult) else shown
+        longest = typical_length(vectors) if max_flow is None else max_flow
         if isinstance(shown, FlowResult):
-            longest = typical_length(shown.flow) if max_flow is None else max_flow
             picture = shown.render(below, style, longest, key=key, step=step)
         else:
-            longest = typical_length(shown) if max_flow is None else max_flow
             picture = render(below, shown, style, longest, key=key, step=step)
         what = "the longest arrows are" if style == "arrows" else "full color is"
         said = f"{what} {longest:.3g} px"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_ISA and HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._room import empty, zeros
-from hamflow._types import Costs, Labels, Volume
+from hamflow._types import Costs, Field, Labels, Volume
 from hamflow.errors import InputError
 from hamflow.window import Window
 
@@ -25,39 +25,79 @@ Fields = tuple[NDArray[Any], NDArray[Any]]
 """The descriptors of both images: bits (H, W) or (H, W, 2) uint64, or floats (H, W, m) float32."""
 
 
-class Backend(Protocol):
-    """The operations of the solver.
+class LabelCosts(Protocol):
+    """Costs of the labels of one plane besides those of the descriptors, in whole units of cost.
 
-    Volumes are of the backend's own kind: `empty` and `zeros` make them, `to_numpy` brings them
-    back. All other arrays are numpy's. Every operation is exact, as `hamflow.crf.arithmetic`
-    explains, so backends agree to the bit.
+    Attributes
+    ----------
+    shape : (int, int, int)
+        Rows, columns, labels.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, columns, labels."""
+
+    def rows(self, first: int, last: int) -> NDArray[np.uint8]:
+        """Return the costs of the rows from `first` to before `last`."""
+
+    def turned(self) -> LabelCosts:
+        """Return the same with rows and columns exchanged."""
+
+
+Unary = tuple[LabelCosts, LabelCosts, float]
+"""Costs of the labels of a message's sender and receiver, and the solver's units in each."""
+
+
+class Backend:
+    """The operations of the solver, by the compiled kernels of this machine's CPU.
+
+    Another backend is a subclass that replaces some of them or all. Volumes are then of its own
+    kind: `empty` and `zeros` make them, `to_numpy` brings them back. All other arrays are numpy's.
+    Every operation is exact, as `hamflow.crf.arithmetic` explains, so backends agree to the bit.
     """
 
     def empty(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
         """Return a volume of undefined content."""
+        return empty(shape, dtype)
 
     def zeros(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
         """Return a volume of zeros."""
+        return zeros(shape, dtype)
 
     def copy_from(self, volume: Volume, values: NDArray[Any]) -> None:
         """Set a volume to the values of an array."""
+        volume[:] = values
 
     def to_numpy(self, volume: Volume) -> NDArray[Any]:
         """Return a volume as an array."""
+        return volume
 
     def message(
-        self, fields: Fields, window: Window, cost: Any, *, to: Plane, lam: Volume, out: Volume
+        self,
+        fields: Fields,
+        window: Window,
+        cost: Any,
+        *,
+        to: Plane,
+        lam: Volume,
+        out: Volume,
+        margin: float = 0.0,
+        unary: Unary | None = None,
     ) -> None:
         """Write ``min [c - lam]`` over the sender's labels to `out` (eq. 8 of the paper).
 
-        `cost` is (step, base, outside) for bits and the cost outside of the image for floats.
+        `cost` is (step, base, outside) for bits and the cost outside of the image for floats. With
+        a `margin`, the message is rounded down to whole units and gets less by so many. The costs
+        `unary` are added to c.
         """
-
-    def lower(self, volume: Volume, margin: float) -> None:
-        """Round a float volume down, in place, and subtract a margin."""
-
-    def add(self, volume: Volume, values: NDArray[np.uint8], factor: float) -> None:
-        """Add a multiple of an array to a volume, in place."""
+        if unary is not None:
+            _add(lam, unary[0], -unary[2])
+        send_message(fields, window, cost, to=to, lam=lam, out=out, margin=margin)
+        if unary is not None:
+            # In place, and exactly undone: a copy of lam would be one more volume.
+            _add(lam, unary[0], unary[2])
+            _add(out, unary[1], unary[2])
 
     def chain_pass(
         self,
@@ -76,104 +116,6 @@ class Backend(Protocol):
 
         With `fresh`, nothing is held yet, and `hold` may have any content.
         """
-
-    def best_labels(self, slack: Volume, first: int) -> Labels:
-        """Return the labels of least slack; ties go to the smallest displacement."""
-
-    def costs(self, fields: Fields, window: Window, outside: float, u: Labels, v: Labels) -> Costs:
-        """Return the unrounded data costs of a labeling: `outside` where it leaves the image."""
-
-    def relabel(
-        self,
-        fields: Fields,
-        window: Window,
-        cost: Any,
-        *,
-        edges: tuple[NDArray[Any], NDArray[Any], int],
-        blocks: Blocks,
-        v: Labels,
-        u: Labels,
-        unary: NDArray[np.uint8] | None = None,
-        unit: float = 0,
-    ) -> None:
-        """Give every other row, column or pixel of the plane u its best labels, then the others.
-
-        `unary` has costs of the labels u besides those of the descriptors, `unit` says how many
-        units of the solver each of them is.
-        """
-
-    def energy(
-        self,
-        weights: tuple[NDArray[np.float32], NDArray[np.float32]],
-        rho: Costs,
-        labeling: tuple[Labels, Labels, Costs],
-    ) -> float:
-        """Return the unrounded energy (eq. 3) of labels u, v and their data costs."""
-
-    def fuse(
-        self,
-        weights: tuple[NDArray[np.float32], NDArray[np.float32]],
-        rho: Costs,
-        blocks: Blocks,
-        labeling: tuple[Labels, Labels, Costs],
-        other: tuple[Labels, Labels, Costs],
-    ) -> None:
-        """Take over from `other`, along each row or column, what lowers the energy."""
-
-
-class NativeBackend:
-    """The compiled kernels of this machine's CPU, on numpy arrays."""
-
-    def empty(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
-        """Return a volume of undefined content."""
-        return empty(shape, dtype)
-
-    def zeros(self, shape: tuple[int, int, int], dtype: type[Any]) -> Volume:
-        """Return a volume of zeros."""
-        return zeros(shape, dtype)
-
-    def copy_from(self, volume: Volume, values: NDArray[Any]) -> None:
-        """Set a volume to the values of an array."""
-        volume[:] = values
-
-    def to_numpy(self, volume: Volume) -> NDArray[Any]:
-        """Return the volume itself, which is an array."""
-        return volume
-
-    def message(
-        self, fields: Fields, window: Window, cost: Any, *, to: Plane, lam: Volume, out: Volume
-    ) -> None:
-        """Write ``min [c - lam]`` over the sender's labels to `out`."""
-        if fields[0].dtype == np.float32:
-            send: Any = _native.float_message
-        else:
-            send = _native.message16 if out.dtype == np.int16 else _native.message32
-        send(*fields, window.as_tuple(), to, cost, lam, out)
-
-    def lower(self, volume: Volume, margin: float) -> None:
-        """Round a float volume down, in place, and subtract a margin."""
-        np.floor(volume, out=volume)
-        volume -= np.float32(margin)
-
-    def add(self, volume: Volume, values: NDArray[np.uint8], factor: float) -> None:
-        """Add a multiple of an array to a volume, in place."""
-        unit: Any = int if volume.dtype == np.int16 else float
-        _native.add_scaled(volume, values, unit(factor))
-
-    def chain_pass(
-        self,
-        lam: Volume,
-        hold: Volume,
-        slack: Volume | None,
-        edges: NDArray[Any],
-        shares: NDArray[Any] | None,
-        *,
-        vertical: bool,
-        reverse: bool,
-        reach: int,
-        fresh: bool,
-    ) -> float:
-        """Run one pass of the dual solver over all rows or columns; return the bound in units."""
         run: Any = _native.chain_pass
         return float(run(lam, hold, slack, edges, shares, vertical, reverse, reach, fresh))
 
@@ -182,6 +124,15 @@ class NativeBackend:
         labels = np.empty(slack.shape[:2], np.int16)
         _native.best_labels(slack, first, labels)
         return labels
+
+    def margins(self, slack: Volume, labels: Labels) -> Field:
+        """Return by how much labels that are more than one away from given ones have more slack.
+
+        That of the best of them; infinite where there is no such label.
+        """
+        margins = np.empty(labels.shape, np.float32)
+        _native.label_margins(slack, labels, margins)
+        return margins
 
     def costs(self, fields: Fields, window: Window, outside: float, u: Labels, v: Labels) -> Costs:
         """Return the unrounded data costs of a labeling: `outside` where it leaves the image."""
@@ -202,7 +153,11 @@ class NativeBackend:
         unary: NDArray[np.uint8] | None = None,
         unit: float = 0,
     ) -> None:
-        """Give every other row, column or pixel of the plane u its best labels, then the others."""
+        """Give every other row, column or pixel of the plane u its best labels, then the others.
+
+        `unary` has costs of the labels u besides those of the descriptors, `unit` says how many
+        units of the solver each of them is.
+        """
         floats = fields[0].dtype == np.float32
         move: Any = _native.relabel_phi if floats else _native.relabel
         number: Any = int if edges[0].dtype == np.int16 else float
@@ -231,9 +186,43 @@ class NativeBackend:
         _native.fuse(*weights, rho, blocks, u, v, data, other[0], other[1], other[2])
 
 
-NATIVE = NativeBackend()
+def send_message(
+    fields: Fields,
+    window: Window,
+    cost: Any,
+    *,
+    to: Plane,
+    lam: Volume,
+    out: Volume,
+    margin: float,
+) -> None:
+    """Write a message without the costs of labels; the second field may have another height."""
+    if fields[0].dtype == np.float32:
+        send: Any = _native.float_message
+    else:
+        send = _native.message16 if out.dtype == np.int16 else _native.message32
+    send(*fields, window.as_tuple(), to, cost, lam, out)
+    if margin:
+        np.floor(out, out=out)
+        out -= np.float32(margin)
 
-BACKENDS: dict[str, str] = {"native": "hamflow.crf.backend:NativeBackend"}
+
+def _add(volume: Volume, costs: LabelCosts, factor: float) -> None:
+    add_costs(volume, costs.rows(0, volume.shape[0]), factor)
+
+
+def add_costs(volume: Volume, costs: NDArray[np.uint8], factor: float) -> None:
+    """Add a multiple of costs to a volume, in place."""
+    unit: Any = int if volume.dtype == np.int16 else float
+    _native.add_scaled(volume, costs, unit(factor))
+
+
+NATIVE = Backend()
+
+BACKENDS: dict[str, str] = {
+    "native": "hamflow.crf.backend:Backend",
+    "streamed": "hamflow.crf.streamed:StreamedBackend",
+}
 """What `CrfConfig.backend` can name: a module and a class that is made without arguments."""
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Minorant = Literal["sequential", "hierarchical"]
-Rounding = Literal["argmin", "icm", "chains"]
+Rounding = Literal["argmin", "icm", "rows", "chains"]
 ArithmeticName = Literal["auto", "int16", "float32"]
 
 _LARGEST = 5e5
@@ -51,10 +51,10 @@ class CrfConfig:
         minorant.
     minorant : {"sequential", "hierarchical"}
         How a chain's minimum is distributed over its nodes.
-    rounding : {"argmin", "icm", "chains"}
+    rounding : {"argmin", "icm", "rows", "chains"}
         How the labels are found: the smallest slack of each pixel as it is, improved pixel by pixel
-        on a checkerboard (ICM), or improved by exact moves of whole rows and columns and by fusion
-        with what the neighbors have.
+        on a checkerboard (ICM), or improved by exact moves of whole rows ("rows"), or also of
+        columns and by fusion with what the neighbors have ("chains").
     arithmetic : {"auto", "int16", "float32"}
         int16 is twice as fast and takes half the memory; "auto" falls back to float32 where the
         range of the costs does not fit, and with float descriptors.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from hamflow.crf.config import CrfConfig
+from hamflow.crf.config import CrfConfig, Rounding
 from hamflow.crf.solver import CrfResult, solve
 from hamflow.matching._arrays import words_of
 from hamflow.stages import MatchTask
@@ -32,14 +32,27 @@ class JointModel(CrfConfig):
             window=task.window,
             config=replace(self, **scaled),
             initial_labels=task.initial_labels,
-            unary=None if task.prior is None else task.prior.unary(task.window),
+            unary=self._unary(task),
             callback=task.callback,
             pass_callback=task.callback,
         )
 
+    def _unary(self, task: MatchTask) -> Any:
+        if task.prior is None:
+            return None
+        # Out of core, only what is needed at a time is in memory, and made several times.
+        streamed = self.backend == "streamed"
+        return task.prior.costs(task.window) if streamed else task.prior.unary(task.window)
+
+    def streamed(self) -> JointModel:
+        """Return the model with its volumes in temporary files; the result has the same bytes."""
+        return replace(self, backend="streamed")
+
     def warm_started(self) -> JointModel:
         """Return the model for a pair that begins with the labels of the pair before.
 
-        Motion goes on, so one outer iteration less is enough.
+        Motion goes on, so there is a good candidate to fuse the labels with: one outer iteration
+        less and a shorter rounding are enough.
         """
-        return replace(self, outer=max(1, self.outer - 1))
+        rounding: Rounding = "rows" if self.rounding == "chains" else self.rounding
+        return replace(self, outer=max(1, self.outer - 1), rounding=rounding)

@@ -52,8 +52,9 @@ class Primal:
         candidate = self.labeling(u, v)
         if self._rounding == "icm":
             candidate = self._moved(candidate, ("pixels",))
-        elif self._rounding == "chains":
-            candidate = self._moved(candidate, ("rows", "columns"))
+        elif self._rounding in ("rows", "chains"):
+            lines: tuple[Blocks, ...] = ("rows", "columns")
+            candidate = self._moved(candidate, lines[: 1 + (self._rounding == "chains")])
             if self.best is not None:
                 best = self.best
                 candidate = self._fused(candidate, (best.u, best.v, best.data))

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow import _native
 from hamflow._types import Bits, Field, Labels, Phi, Volume
 from hamflow.crf.arithmetic import Arithmetic
-from hamflow.crf.backend import Backend, Plane, load_backend
+from hamflow.crf.backend import Backend, LabelCosts, Plane, load_backend
 from hamflow.crf.config import CrfConfig
-from hamflow.crf.data import BitsData, DataTerm, Edges, PhiData, WithUnary
+from hamflow.crf.data import BitsData, DataTerm, Edges, GivenCosts, PhiData
 from hamflow.crf.dual import BoundProgress, Dual
 from hamflow.crf.model import edge_weights, rho
 from hamflow.crf.rounding import Primal
@@ -95,6 +94,10 @@ class CrfResult:
         them, so a difference is a lower estimate of that of the min-marginals, not the same.
     lam_v : (H, W, dv) array
         λ of the plane v, in the same units: what `solve` takes as `initial_lam`.
+    margin : (H, W) array of float32
+        How decided each pixel is, in units of cost: how much larger the slack of the best label is
+        that is more than one away from the chosen one, for the plane in which that is less. Not
+        positive where another label is as good; infinite if the window has no such label.
     scale : float
         Units of the solver in a unit of cost.
     window : Window
@@ -110,6 +113,7 @@ class CrfResult:
     slack_u: Volume
     slack_v: Volume
     lam_v: Volume
+    margin: Field
     scale: float
     window: Window
 
@@ -118,21 +122,6 @@ class CrfResult:
         """The displacements, H×W×2."""
         first = np.array([self.window.u0, self.window.v0], np.float32)
         return np.stack([self.u, self.v], axis=2).astype(np.float32) + first
-
-    @property
-    def margin(self) -> Field:
-        """How decided each pixel is, in units of cost, H×W.
-
-        How much larger the slack of the best label is that is more than one away from the chosen
-        one, for the plane in which that is less; not positive where another label is as good.
-        Infinite if the window has no such label.
-        """
-        margin = np.full(self.u.shape, np.inf, np.float32)
-        for slack, labels in ((self.slack_u, self.u), (self.slack_v, self.v)):
-            plane = np.empty(labels.shape, np.float32)
-            _native.label_margins(slack, labels, plane)
-            np.minimum(margin, plane, out=margin)
-        return margin / np.float32(self.scale)
 
 
 def solve(
@@ -146,7 +135,7 @@ def solve(
     config: CrfConfig | None = None,
     initial_labels: tuple[Labels, Labels] | None = None,
     initial_lam: CrfResult | Volume | None = None,
-    unary: tuple[Volume, Volume] | None = None,
+    unary: tuple[Volume | LabelCosts, Volume | LabelCosts] | None = None,
     callback: Callback | None = None,
     pass_callback: PassCallback | None = None,
 ) -> CrfResult:
@@ -176,7 +165,7 @@ def solve(
     unary : (a, b), optional
         Costs of the labels besides those of the descriptors: a(u), (H, W, du), and b(v),
         (H, W, dv), of type uint8; for example what a coarser scale says. They are part of the
-        energy.
+        energy. Or objects that make them row by row (`hamflow.crf.backend.LabelCosts`).
     callback : callable, optional
         Called with a `CrfStep` after every outer iteration.
     pass_callback : callable, optional
@@ -200,16 +189,15 @@ def solve(
     config = CrfConfig() if config is None else config
     backend = load_backend(config.backend)
     data = _data_term((bits0, bits1), (phi0, phi1), kernel_window(window), config, backend)
-    floats = isinstance(data, PhiData)
     if unary is not None:
-        data = WithUnary(data, _checked_unary(unary, data), backend)
+        data.add_unary(_checked_unary(unary, data))
     weights = edge_weights(image, config.alpha)
     if weights[0].shape != data.shape:
         raise InputError(
             f"image must have the size of the descriptors, {data.shape[1]}×{data.shape[0]}, but "
             f"is {weights[0].shape[1]}×{weights[0].shape[0]} (width × height)."
         )
-    arithmetic = Arithmetic.choose(config, data.largest, floats=floats)
+    arithmetic = Arithmetic.choose(config, data.largest, floats=isinstance(data, PhiData))
     data.use(arithmetic)
     start_lam = _checked_lam(initial_lam, data, config, arithmetic)
     dual = Dual(data, config, arithmetic, weights, start_lam, backend=backend)
@@ -238,17 +226,23 @@ def solve(
         if last:
             break
 
-    assert primal.best is not None
+    best = primal.best
+    assert best is not None
+    slacks = dual.planes["u"].slack, dual.planes["v"].slack
+    margin: Field = np.minimum(
+        backend.margins(slacks[0], best.u), backend.margins(slacks[1], best.v)
+    )
     return CrfResult(
-        u=primal.best.u,
-        v=primal.best.v,
+        u=best.u,
+        v=best.v,
         energy=step.energy,
         bound=bound,
         gap=step.gap,
         history=tuple(history),
-        slack_u=backend.to_numpy(dual.planes["u"].slack),
-        slack_v=backend.to_numpy(dual.planes["v"].slack),
+        slack_u=backend.to_numpy(slacks[0]),
+        slack_v=backend.to_numpy(slacks[1]),
         lam_v=backend.to_numpy(dual.planes["v"].lam),
+        margin=margin / np.float32(arithmetic.scale),
         scale=arithmetic.scale,
         window=window,
     )
@@ -316,14 +310,22 @@ def _checked_lam(
     return clipped
 
 
-def _checked_unary(unary: tuple[Volume, Volume], data: DataTerm) -> dict[Plane, Volume]:
+def _checked_unary(
+    unary: tuple[Volume | LabelCosts, Volume | LabelCosts], data: DataTerm
+) -> dict[Plane, LabelCosts]:
     if not isinstance(unary, tuple | list) or len(unary) != 2:
         raise InputError("unary must be the costs of the labels u and those of v, two arrays.")
-    window = data.window
-    return {
-        "u": check_volume(unary[0], "unary[0]", np.uint8, (*data.shape, window.du)),
-        "v": check_volume(unary[1], "unary[1]", np.uint8, (*data.shape, window.dv)),
-    }
+    shapes = (*data.shape, data.window.du), (*data.shape, data.window.dv)
+    u, v = (_label_costs(unary[k], f"unary[{k}]", shapes[k]) for k in (0, 1))
+    return {"u": u, "v": v}
+
+
+def _label_costs(costs: Any, name: str, shape: tuple[int, int, int]) -> LabelCosts:
+    if hasattr(costs, "turned"):
+        assert costs.shape == shape
+        found: LabelCosts = costs
+        return found
+    return GivenCosts(check_volume(costs, name, np.uint8, shape))
 
 
 def _checked_labels(labels: tuple[Labels, Labels], data: DataTerm) -> tuple[Labels, Labels]:

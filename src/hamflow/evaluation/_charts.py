@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from hamflow.evaluation._columns import counted
 from hamflow.evaluation.records import ERROR_EDGES, Evaluation, PairRecord
 
 MOST = 6
@@ -181,8 +182,7 @@ def _pairs(evaluations: Sequence[Evaluation]) -> Chart:
     bins = (*ERROR_EDGES, np.inf)
     counts = [np.histogram([r.epe for r in one.done], bins)[0].tolist() for one in evaluations]
     tips = [
-        f"EPE {_bin(number)}: {count} {'pair' if count == 1 else 'pairs'}"
-        for number, count in enumerate(counts[0])
+        f"EPE {_bin(number)}: {counted(count, 'pair')}" for number, count in enumerate(counts[0])
     ]
     axes = ("EPE in pixels", "pairs")
     return _histogram("EPE of each pair", axes, counts, tips, _keys(evaluations), whole=True)

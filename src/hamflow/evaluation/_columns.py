@@ -119,3 +119,8 @@ COLUMNS = (
 """All columns of `PairRecord.as_row`, in the same order."""
 
 BY_NAME: Mapping[str, Column] = {column.name: column for column in COLUMNS}
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number and what is counted, such as "1 pair" or "2 pairs"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -16,6 +16,7 @@ from hamflow._check import to_rgb
 from hamflow.evaluation.methods import Estimate
 from hamflow.evaluation.runner import Pair
 from hamflow.visualize import error_map, flow_to_color, typical_length, wheel_picture
+from hamflow.visualize.errors import ERROR_COLORS, ERROR_LIMITS
 
 _LONGEST = 480  # longest side of a picture in the page
 _QUALITY = 88
@@ -75,11 +76,8 @@ def panels(pair: Pair, estimate: Estimate) -> tuple[list[Panel], list[str]]:
 
 def error_scale() -> list[tuple[str, float]]:
     """Return the colors of `error_map`, each with the smallest error that it stands for."""
-    limits = [0.0, *(3 * 2.0**k for k in range(-4, 5))]
-    flow = np.zeros((1, len(limits), 2))
-    flow[0, :, 0] = limits
-    colors = error_map(flow, np.zeros_like(flow), legend=False)[0]
-    return [(css(color), limit) for color, limit in zip(colors, limits, strict=True)]
+    limits = (0.0, *ERROR_LIMITS)
+    return [(css(color), limit) for color, limit in zip(ERROR_COLORS, limits, strict=True)]
 
 
 def css(color: Any) -> str:

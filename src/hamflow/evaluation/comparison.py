@@ -11,6 +11,7 @@ from typing import Any
 
 from hamflow._resume import read_log
 from hamflow.errors import FileError, InputError
+from hamflow.evaluation._columns import counted
 from hamflow.evaluation.bootstrap import FEW, RESAMPLES, PairedDifference, paired_bootstrap
 from hamflow.evaluation.metrics import FlowMetrics
 from hamflow.evaluation.records import DAMAGED, Evaluation, PairRecord
@@ -57,13 +58,13 @@ class Contrast:
         said = (
             f"{verdict}: {self.metric} differs by {found.mean:+.4g}"
             f"{_interval(found.low, found.high, '+.4g')}{ratio}; it is smaller on {found.wins} of "
-            f"{_count(found.pairs, 'pair')}, larger on {found.losses}, equal on {found.ties}."
+            f"{counted(found.pairs, 'pair')}, larger on {found.losses}, equal on {found.ties}."
         )
         if self.left_out:
             said += (
-                f" Left out: {_count(self.left_out, 'pair')} that one of them failed on or lacks."
+                f" Left out: {counted(self.left_out, 'pair')} that one of them failed on or lacks."
             )
-        number = _count(found.units, "group" if self.clusters else "pair")
+        number = counted(found.units, "group" if self.clusters else "pair")
         if found.units < 2:
             said += f" There is only {number}, which is not enough for an interval."
         elif found.units < FEW:
@@ -257,7 +258,3 @@ def read_evaluation(path: str | os.PathLike[str], label: str) -> Evaluation:
 
 def _interval(low: float, high: float, form: str) -> str:
     return "" if math.isnan(low) else f" (95 % interval {low:{form}} to {high:{form}})"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
 import numpy as np
 
-from hamflow.errors import FileError
 from hamflow.evaluation.metrics import FlowMetrics, PooledMetrics, pool
-from hamflow.io._atomic import atomic_write
 from hamflow.io._record import decoded
-from hamflow.io._rows import read_rows
 
 ERROR_EDGES = tuple(float(edge) for edge in (0, *(2.0**k for k in np.arange(-6, 9.5, 0.5))))
 """Edges of the bins of an error histogram in pixels; the last bin has no upper edge."""
@@ -139,12 +132,15 @@ class Evaluation:
     @property
     def pooled(self) -> PooledMetrics | None:
         """The errors of all pairs together; None if there are none."""
-        metrics = [record.metrics for record in self.records if record.metrics is not None]
-        return pool(metrics) if metrics else None
+        return pool(self._metrics) if self._metrics else None
+
+    @property
+    def _metrics(self) -> list[FlowMetrics]:
+        return [record.metrics for record in self.records if record.metrics is not None]
 
     def occlusion_note(self) -> str | None:
         """Return a sentence if the true occlusion of some pairs is not known; None otherwise."""
-        metrics = [record.metrics for record in self.records if record.metrics is not None]
+        metrics = self._metrics
         known = sum(m.pixels_noc + m.pixels_occ > 0 for m in metrics)
         if known == len(metrics):
             return None
@@ -169,37 +165,6 @@ class Evaluation:
             "seconds": _mean([r.seconds for r in self.done]),
             "peak_memory": max(memory, default=None),
         }
-
-
-def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows that have the same columns; None becomes an empty cell."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    with atomic_write(path) as file:
-        # The name of a file need not be valid Unicode.
-        file.write(text.getvalue().encode(errors="surrogateescape"))
-
-
-def write_json(path: str | os.PathLike[str], report: dict[str, Any]) -> None:
-    """Write a dictionary to a JSON file."""
-    with atomic_write(path) as file:
-        file.write((json.dumps(report, indent=2) + "\n").encode())
-
-
-def read_csv(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read a file of `write_csv`; all cells are text.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read, or is not a table.
-    """
-    rows = read_rows(path)[1]
-    if not rows:
-        raise FileError(f"{os.fspath(path)}: is not a complete CSV table; write it again.")
-    return rows
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -6,16 +6,20 @@ import errno
 import os
 import secrets
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
 from hamflow.errors import FileAccessError, FileError, MissingFileError, file_access
-from hamflow.io._lock import try_lock
+from hamflow.io._lock import OURS, try_lock
 
-_PREFIX, _SUFFIX = ".hamflow-", ".tmp"  # of temporary files
+_SUFFIX = ".tmp"  # of temporary files
+_REFUSED = "cannot hold a temporary file"
+_REMEDY = "make room there, or set TMPDIR to another."
 _FULL = {errno.ENOSPC, errno.EDQUOT} if hasattr(errno, "EDQUOT") else {errno.ENOSPC}
 
 
@@ -67,8 +71,7 @@ def temporary_file(folder: str | os.PathLike[str]) -> Iterator[Path]:
     it. A file for which there is no room is a FileError.
     """
     _clean_once(os.fspath(folder))
-    refused, remedy = "cannot hold a temporary file", "make room there, or set TMPDIR to another."
-    with file_access(folder, refused, remedy):
+    with file_access(folder, _REFUSED, _REMEDY):
         temporary, file = _open_temporary(Path(folder))
     try:
         with file:
@@ -76,11 +79,27 @@ def temporary_file(folder: str | os.PathLike[str]) -> Iterator[Path]:
     except OSError as error:
         if isinstance(error, FileError) or error.filename != str(temporary):
             raise
-        message = f"{os.fspath(folder)}: {refused} ({error.strerror}); {remedy}"
+        message = f"{os.fspath(folder)}: {_REFUSED} ({error.strerror}); {_REMEDY}"
         raise FileAccessError(message, folder, error.errno) from error
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+
+
+def unnamed_file(size: int) -> FileIO:
+    """Make a file of zeros that has no name, and vanishes when it is closed.
+
+    It is in the folder for temporary files. One for which there is no room is a FileError.
+    """
+    folder = tempfile.gettempdir()
+    with file_access(folder, _REFUSED, _REMEDY):
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  (the caller closes it)
+        try:
+            _allocate(file, size)
+        except BaseException:
+            file.close()
+            raise
+    return file
 
 
 def reserve(path: Path, size: int) -> None:
@@ -90,18 +109,22 @@ def reserve(path: Path, size: int) -> None:
     """
     with open(path, "r+b") as file:
         try:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            file.truncate(size)
+            _allocate(file, size)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _allocate(file: BinaryIO | FileIO, size: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+    file.truncate(size)
 
 
 def _open_temporary(folder: Path) -> tuple[Path, BinaryIO]:
     """Create a temporary file in a folder, locked for as long as it is open."""
     while True:
         # Not derived from the target's name, which may already be as long as a name can be.
-        temporary = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+        temporary = folder / f"{OURS}{secrets.token_hex(8)}{_SUFFIX}"
         file = open(temporary, "xb")  # noqa: SIM115  (the caller closes it)
         # Another process may have taken it for a stale one before it was locked here.
         locked = try_lock(file.fileno())
@@ -125,7 +148,7 @@ def remove_stale(folder: str | os.PathLike[str]) -> None:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
-            if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+            if name.startswith(OURS) and name.endswith(_SUFFIX):
                 with suppress(OSError):
                     _remove_if_stale(entry.path)
 

@@ -16,13 +16,17 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+OURS = ".hamflow-"
+"""How the names of locks and temporary files begin."""
+
 
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Lock a file while the block runs; raise a FileError if another process has locked it.
+    """Lock a path while the block runs; raise a FileError if another process has locked it.
 
-    The file need not exist, but its folder must. The lock is on a hidden file beside it, because
-    the file itself may be replaced meanwhile. The operating system releases the lock when the
+    The path need not exist, but its folder must. The lock is on a hidden file beside it, because
+    the file itself may be replaced meanwhile; that of a folder is in it, because the folder above
+    may not be writable. The operating system releases the lock when the
     process ends, even if it is killed. On systems and disks without such locks, nothing is locked.
     """
     if fcntl is None:
@@ -30,7 +34,8 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         return
     target = Path(os.path.realpath(path))
     # A hash, because the name itself may already be as long as a name can be.
-    lock = target.with_name(f".hamflow-{sha256(os.fsencode(target.name)).hexdigest()[:16]}.lock")
+    name = f"{OURS}{sha256(os.fsencode(target.name)).hexdigest()[:16]}.lock"
+    lock = target / name if target.is_dir() else target.with_name(name)
     number = _take(path, lock)
     try:
         yield

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,9 @@ from hamflow.io._reading import check_size, open_regular, reason, require
 TILE = 256
 """Height and width of the tiles that are written, in pixels."""
 _LARGEST_SEGMENT = 2**28  # bytes that a tile or strip may announce
+_LARGEST_PADDING = 2**24  # pixels of tiles beyond an image, if it is small
 _GRAY, _RGB = 1, 2  # photometric interpretations
+_NONE, _DEFLATE = (1,), (8, 32946)  # compressions
 
 
 def require_tifffile(path: str | os.PathLike[str]) -> Any:
@@ -54,7 +57,8 @@ class TiffPart:
                 raise FileError(f"{self._path}: has no pixels; the file is damaged, get it again.")
             self.dtype: np.dtype[Any] = np.dtype(page.dtype)
             self.plain = self._is_plain(page)
-        self.shape = self.array_shape[0], self.array_shape[1]
+            self.shape = self.array_shape[0], self.array_shape[1]
+            self._check_segments(page)
 
     def pixels(self, rows: slice, columns: slice) -> NDArray[Any]:
         """Return a part as it is in the file, (H, W, channels)."""
@@ -64,8 +68,6 @@ class TiffPart:
             channels = page.samplesperpixel
             part = np.zeros((bottom - top, right - left, channels), self.dtype)
             length, width = self._segment(page)
-            if length * width * channels * self.dtype.itemsize > _LARGEST_SEGMENT:
-                raise FileError(f"{self._path}: has too large tiles; write it in smaller ones.")
             across = -(-self.shape[1] // width)
             for row in range(top // length, -(-bottom // length)):
                 for column in range(left // width, -(-right // width)):
@@ -96,9 +98,37 @@ class TiffPart:
             raise FileError(f"{self._path}: has a tile of {count} bytes; write it in smaller ones.")
         handle = page.parent.filehandle
         handle.seek(offset)
-        segment, _, shape = page.decode(handle.read(count), index, jpegtables=page.jpegtables)
+        data = handle.read(count)
+        if page.compression in _DEFLATE:
+            # tifffile inflates a tile to whatever it holds.
+            most = self._segment_bytes(page)
+            if len(zlib.decompressobj().decompress(data, most + 1)) > most:
+                raise FileError(f"{self._path}: has a tile that inflates to more than its pixels.")
+        segment, _, shape = page.decode(data, index)
         found: NDArray[Any] | None = None if segment is None else segment.reshape(shape)[0]
         return found
+
+    def _check_segments(self, page: Any) -> None:
+        """Raise a FileError for tiles that would take more time or memory than the image."""
+        if page.compression not in (*_NONE, *_DEFLATE):
+            raise FileError(
+                f"{self._path}: is compressed by a method that is not read part by part; save it "
+                "uncompressed or with deflate."
+            )
+        if self._segment_bytes(page) > _LARGEST_SEGMENT:
+            raise FileError(f"{self._path}: has too large tiles; write it in smaller ones.")
+        sides = zip(self.shape, self._segment(page), strict=True)
+        padded = math.prod(-(-side // segment) * segment for side, segment in sides)
+        if padded > 4 * math.prod(self.shape) + _LARGEST_PADDING:
+            raise FileError(
+                f"{self._path}: has tiles that are much larger than the image; write it in smaller "
+                "ones."
+            )
+
+    @staticmethod
+    def _segment_bytes(page: Any) -> int:
+        samples: int = page.samplesperpixel * np.dtype(page.dtype).itemsize
+        return math.prod(TiffPart._segment(page)) * samples
 
     @staticmethod
     def _segment(page: Any) -> tuple[int, int]:
@@ -111,8 +141,6 @@ class TiffPart:
     def _is_plain(page: Any) -> bool:
         """Return whether it is gray or RGB as Hamflow takes it, upright and with channels last."""
         orientation = page.tags.get(274)
-        length, width = TiffPart._segment(page)
-        size = length * width * page.samplesperpixel * np.dtype(page.dtype).itemsize
         return bool(
             page.photometric in (_GRAY, _RGB)
             and page.planarconfig == 1
@@ -121,7 +149,6 @@ class TiffPart:
             and page.samplesperpixel in (1, 3, 4)
             and np.dtype(page.dtype) in (np.uint8, np.uint16)
             and page.bitspersample == 8 * np.dtype(page.dtype).itemsize
-            and size <= _LARGEST_SEGMENT
         )
 
     @contextmanager

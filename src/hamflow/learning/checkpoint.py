@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from hamflow.errors import FileError, missing_file
+from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
-from hamflow.learning.config import TrainConfig, config_of, config_values
+from hamflow.learning.config import TrainConfig, config_values
 from hamflow.learning.network import DescriptorNetwork
-
-_FORMAT = "hamflow-checkpoint"
-
-
-@dataclass
-class TrainingState:
-    """Steps and seconds so far, the smallest validation error, and the step where it was found."""
-
-    step: int = 0
-    seconds: float = 0.0
-    best: float = float("inf")
-    best_step: int = 0
+from hamflow.learning.state import FORMAT, TrainingState, open_checkpoint
 
 
 def save_checkpoint(
@@ -47,7 +33,7 @@ def save_checkpoint(
                 tensors[f"{key}.{name}"] = state[key]
     tensors |= {f"buffers.{name}": buffer for name, buffer in _buffers(network).items()}
     metadata = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "config": json.dumps(config_values(config)),
         "progress": json.dumps(vars(progress)),
     }
@@ -56,26 +42,9 @@ def save_checkpoint(
         file.write(content)
 
 
-def read_state(path: Path) -> tuple[TrainConfig, TrainingState]:
-    """Return the settings and the progress in a checkpoint, without reading the weights."""
-    with _opened(path) as file:
-        metadata: dict[str, str] = file.metadata() or {}
-    if metadata.get("format") != _FORMAT:
-        raise FileError(f"{path}: is not a checkpoint of a training run; start a new run.")
-    try:
-        config = config_of(json.loads(metadata["config"]))
-        progress = TrainingState(**json.loads(metadata["progress"]))
-        for name, default in vars(TrainingState()).items():
-            if type(getattr(progress, name)) is not type(default) or getattr(progress, name) < 0:
-                raise ValueError(f"{name} is {getattr(progress, name)!r}")
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise FileError(f"{path}: is a damaged checkpoint ({error}); start a new run.") from error
-    return config, progress
-
-
 def load_checkpoint(path: Path, network: DescriptorNetwork, optimizer: torch.optim.Adam) -> None:
     """Restore the weights and the state of the optimizer from a checkpoint."""
-    with _opened(path) as file:
+    with open_checkpoint(path, "pt") as file:
         present = set(file.keys())
         for name, parameter in network.named_parameters():
             expected = {f"weights.{name}": parameter.shape}
@@ -107,12 +76,3 @@ def _buffers(network: DescriptorNetwork) -> dict[str, torch.Tensor]:
 
 def _fits(entry: Any, shape: torch.Size) -> bool:
     return entry.get_dtype() == "F32" and tuple(entry.get_shape()) == tuple(shape)
-
-
-def _opened(path: Path) -> Any:
-    if not os.path.isfile(path):
-        raise missing_file(path)
-    try:
-        return safe_open(path, framework="pt")
-    except (SafetensorError, OSError) as error:
-        raise FileError(f"{path}: is not a safetensors file ({error}); start a new run.") from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hamflow._resume import WorkLog
 from hamflow.errors import FileError
 from hamflow.io._atomic import atomic_write
-from hamflow.io._rows import read_rows
+from hamflow.io._text import read_rows
 from hamflow.learning.config import TrainConfig
 from hamflow.learning.validation import Validation
 

@@ -26,7 +26,7 @@ from hamflow.descriptors.weights import read_weights, save_weights
 from hamflow.errors import FileError, InputError
 from hamflow.learning.allocator import keep_freed_memory
 from hamflow.learning.augment import Sample
-from hamflow.learning.checkpoint import TrainingState, load_checkpoint, read_state, save_checkpoint
+from hamflow.learning.checkpoint import load_checkpoint, save_checkpoint
 from hamflow.learning.coarse import CoarseNetwork, cell_loss
 from hamflow.learning.config import WORK, TrainConfig, config_values
 from hamflow.learning.data import TrainingPairs, as_tensor, training_batches, validation_samples
@@ -34,11 +34,10 @@ from hamflow.learning.log import CURVE, PICTURE, StepLog
 from hamflow.learning.loss import Truth, balance_loss, matching_loss
 from hamflow.learning.matching import project
 from hamflow.learning.network import DescriptorNetwork, build_network
+from hamflow.learning.state import BEST, CHECKPOINT, LAST, TrainingState, read_state
 from hamflow.learning.validation import Validation, constant_bits, validate
 from hamflow.window import Window
 
-CHECKPOINT = "checkpoint.safetensors"
-BEST, LAST = "best.safetensors", "last.safetensors"
 _FIRST_IMAGES = 4  # on which the weights are initialized
 # Settings that may differ when a run is continued, because its steps do not depend on them.
 _FREE = {"workers", "threads", "checkpoint_minutes", "validate_every", "validation_pairs"}

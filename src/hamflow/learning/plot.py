@@ -2,56 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hamflow.errors import InputError
 from hamflow.io._atomic import atomic_write
 from hamflow.learning.log import read_curve
 
-_COLORS = ("#1f6f8b", "#d1495b", "#66a182", "#8d6a9f", "#edae49")
+_COLOR = "#1f6f8b"
 
 
-def plot_curve(
-    path: Path | Sequence[Path],
-    output: Path,
-    *,
-    labels: Sequence[str] = (),
-    title: str = "",
-) -> None:
-    """Draw the loss and the outliers at validation of one or several ``curve.csv``.
-
-    The labels are the names of the runs; by default those of their folders.
-    """
+def plot_curve(path: Path, output: Path, *, title: str = "") -> None:
+    """Draw the loss and the outliers at validation of a ``curve.csv``."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    paths = [path] if isinstance(path, Path) else list(path)
-    names = list(labels) or [p.parent.name for p in paths]
-    if len(names) != len(paths):
-        raise InputError(
-            f"labels must have one entry for each of the {len(paths)} curves, not {len(names)}."
-        )
+    rows, name = read_curve(path), path.parent.name
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    for number, (file, name) in enumerate(zip(paths, names, strict=True)):
-        color = _COLORS[number % len(_COLORS)]
-        rows = read_curve(file)
-        if not rows:
-            continue
+    if rows:
         steps, losses = _column(rows, "number"), _column(rows, "loss")
-        left.plot(steps, losses, color=color, alpha=0.15, linewidth=0.7)
-        left.plot(steps, _smoothed(losses), color=color, label=name)
-        outliers = _column(rows, "val_outlier_3px_qq")
-        trained = _column(rows, "val_outlier_3px_trained")
-        seen = np.isfinite(outliers)
-        right.plot(steps[seen], 100 * outliers[seen], color=color, marker=".", label=f"{name}, QQ")
-        seen = np.isfinite(trained)
-        right.plot(steps[seen], 100 * trained[seen], color=color, linestyle=":", label="as trained")
+        left.plot(steps, losses, color=_COLOR, alpha=0.15, linewidth=0.7)
+        left.plot(steps, _smoothed(losses), color=_COLOR, label=name)
+        for column, label, style in (
+            ("val_outlier_3px_qq", f"{name}, QQ", {"marker": "."}),
+            ("val_outlier_3px_trained", "as trained", {"linestyle": ":"}),
+        ):
+            outliers = _column(rows, column)
+            seen = np.isfinite(outliers)
+            right.plot(steps[seen], 100 * outliers[seen], color=_COLOR, label=label, **style)
     left.set(xlabel="step", ylabel="loss (nats per pixel, u and v)", title=title)
     right.set(xlabel="step", ylabel="outliers above 3 px, %", title="validation, winner takes all")
     for axes in (left, right):

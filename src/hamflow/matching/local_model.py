@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from hamflow._types import Flow
 from hamflow.matching._arrays import words_of
-from hamflow.matching.projection import CHANCE_LEVEL, min_projection
+from hamflow.matching.projection import CHANCE_LEVEL, winner_takes_all
 from hamflow.stages import MatchTask
 from hamflow.window import Window
 
@@ -43,9 +43,9 @@ class LocalModel:
     def __call__(self, task: MatchTask) -> LocalMatch:
         """Match two images by their descriptors; nothing else matters but the window."""
         outside = self.outside * words_of(task.bits[0])
-        projection = min_projection(*task.bits, task.window, outside=outside)
-        return LocalMatch(projection.wta(), task.window)
+        flow = winner_takes_all(*task.bits, task.window, outside=outside)
+        return LocalMatch(flow, task.window)
 
-    def warm_started(self) -> LocalModel:
-        """Return the model itself."""
+    def streamed(self) -> LocalModel:
+        """Return the model itself, which works strip by strip anyhow."""
         return self

@@ -28,6 +28,7 @@ from hamflow.matching._arrays import (
     check_volume,
     words_of,
 )
+from hamflow.matching.strips import cut_strip, strips
 from hamflow.window import Window, WindowLike, kernel_window
 
 CHANCE_LEVEL = 32
@@ -36,6 +37,9 @@ CHANCE_LEVEL = 32
 For each word, it is the default for a target outside of the image: the paper gives no value for its
 c_outside.
 """
+
+LABELS_AT_ONCE = 2**25
+"""Labels of both components of all pixels of a strip that `winner_takes_all` has in memory."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,30 @@ def min_projection(
     v_hat, u_hat = _volumes(first.shape, win, np.int16) if argmins else (None, None)
     _native.min_projection(first, second, win.as_tuple(), distance, cu, cv, v_hat, u_hat)
     return MinProjection(cu, cv, v_hat, u_hat, first, second, win, distance)
+
+
+def winner_takes_all(
+    bits0: Bits, bits1: Bits, window: WindowLike, *, outside: int | None = None
+) -> NDArray[np.float32]:
+    """Return the flow that `min_projection` leads to, without its volumes, strip by strip.
+
+    Parameters
+    ----------
+    bits0, bits1, window, outside
+        As for `min_projection`.
+    """
+    first, second = check_bits(bits0, bits1)
+    win = kernel_window(window)
+    words = words_of(first)
+    distance = CHANCE_LEVEL * words if outside is None else check_distance(outside, words)
+    height, width = first.shape[:2]
+    labels = np.empty((height, width), np.int16)
+    for top, bottom in strips(height, LABELS_AT_ONCE // (width * (win.du + win.dv))):
+        fields, moved = cut_strip((first, second), win, top, bottom)
+        volumes = _volumes(fields[0].shape, win, np.uint8)
+        _native.min_projection(*fields, moved.as_tuple(), distance, *volumes, None, None)
+        labels[top:bottom] = _best_labels(volumes[1], win.v0)
+    return _rescan_bits(first, second, win, distance, labels)
 
 
 def float_min_projection(

@@ -15,7 +15,7 @@ from hamflow._types import Pixels
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io._atomic import atomic_write
-from hamflow.io._rows import read_rows
+from hamflow.io._text import read_rows
 from hamflow.motion._sampling import Points, gray, inside
 from hamflow.motion.tracker import Followed, Tracker, follow
 from hamflow.sequence import Method, Source, VideoItem, video

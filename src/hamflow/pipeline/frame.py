@@ -153,6 +153,13 @@ class LargeFrame(Frame):
         """Return a part of the reduced image, given in its pixels."""
         return Levels(self._reduced(box, scale))
 
+    def _cells(self, scale: int) -> Bits:
+        """Return the coarse descriptor of each pixel of the reduced image."""
+        cells = super()._cells(scale)
+        # Nothing else needs the image that large, which may be its full size.
+        self._kept.pop(("image", max(1, scale // CELL)), None)
+        return cells
+
     def _reduced(self, box: Box, scale: int) -> Image:
         """Return a part of the image reduced by a whole factor, computed in still smaller parts."""
         if scale == 1:

@@ -153,6 +153,8 @@ class Matches:
     cut : bool
         Whether the frames have nothing to do with each other, so that the next pair starts from
         nothing.
+    warm : bool
+        Whether they were searched for around the flow of the pair before.
     tracks : Tracks, optional
         Of the finished flow.
     second : reference to a Frame, optional
@@ -167,6 +169,7 @@ class Matches:
     scale: int
     full_share: float = 0.0
     cut: bool = False
+    warm: bool = False
     tracks: Tracks | None = None
     second: ReferenceType[Frame] | None = None
     trusted_share: float = field(init=False)

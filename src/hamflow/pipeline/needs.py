@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hamflow._runtime import get_num_threads
 from hamflow.config import EstimatorConfig
+from hamflow.crf.streamed import PARTS, part_of
+from hamflow.matching.projection import LABELS_AT_ONCE
 from hamflow.pipeline.canvas import IN_MEMORY
 from hamflow.pipeline.frame import DESCRIBED
 from hamflow.pipeline.scales import full_window, plan_scales, reduced_shape, widest_labels
-from hamflow.pipeline.tiled_matching import SMALLEST_MATCHED
 from hamflow.window import Window
 
 KEPT = 128 << 20
@@ -20,13 +22,16 @@ TILES_KEEP = KEPT + 35_000_000
 _BASE = 50_000_000
 # Of a label of one component of a pixel: the joint model, its prior besides, the local model.
 _JOINT, _PRIOR, _LOCAL = 6.5, 2.0, 1.3
+# Out of core: how many parts of volumes; of a label of a prior; of a pixel; of a label on the disk.
+_PARTS, _STREAMED_PRIOR, _STREAMED, _ON_DISK = 4, 0.6, 60, 6
 # Of a pixel of the matching scale: what stays of the matches, and what a completion takes besides.
 _MATCHED, _COMPLETED = 200, {"none": 0, "choice": 1100}
-_USUALLY_COMPLETED = 250
+# It depends on how many planes there are, and how many pixels have no match: usually, and at most.
+_USUALLY_COMPLETED, _AT_MOST_COMPLETED = 500, 660
 # Of a pixel that is described at the matching scale, or for cells at the coarsest one.
 _DESCRIBED, _CELLS = 20, 80
 # Of a pixel of the images: two images of 8 bits, and in floating point.
-_GIVEN, _FLOATS = 6, 24
+GIVEN, _FLOATS = 6, 24
 # Of a pixel of the images: a flow; occlusion and confidence.
 _FLOW, _ASSESSED = 8, 5
 # Of a pixel of a tile: assessed, and kept for reuse from the tiles of all scales.
@@ -35,8 +40,6 @@ _ASSESSING, _REUSED = 130, 335
 _MAPPED = 12
 # Of a pixel that is only brought to the full size.
 _ENLARGED = 12
-# Pixels of the smallest part that is completed at a time.
-_SMALLEST_COMPLETED = 320**2
 # Without a window, one of this share of the width and of the height is assumed.
 _USUAL = 1 / 8
 
@@ -71,13 +74,13 @@ class Needs:
         Descriptors.
     labels, label : float
         How many labels of both components all pixels have, and the bytes of each.
-    least_labels, most_labels : float
-        How many are matched at once at least; how many all pixels have if the estimator finds the
-        widest window that it takes.
-    completing, least_completing : float
-        The completion of the whole, and of the smallest part.
-    completed : float
-        Of each pixel that is completed.
+    most_labels : float
+        How many all pixels have if the estimator finds the widest window that it takes.
+    streamed, streamed_label, on_disk : float
+        The matcher with its volumes in files: in memory without parts of volumes, in memory for
+        each label, and on the disk for each label.
+    completing, most_completing : float
+        The completion, usually and at most.
     refining, reused : float
         Refinement and assessment of whole images, and what they keep for reuse.
     tile, tile_reused : float
@@ -93,11 +96,12 @@ class Needs:
     describing: float
     labels: float
     label: float
-    least_labels: float
     most_labels: float
+    streamed: float
+    streamed_label: float
+    on_disk: float
     completing: float
-    least_completing: float
-    completed: float
+    most_completing: float
     refining: float
     reused: float
     tile: float
@@ -106,8 +110,19 @@ class Needs:
 
     @property
     def matching(self) -> float:
-        """Bytes of the matcher if it gets the whole."""
+        """Bytes of the matcher if all is in memory."""
         return self.labels * self.label
+
+    @property
+    def worst(self) -> Needs:
+        """The same with the completion at its most."""
+        return replace(self, completing=self.most_completing)
+
+    def streaming(self, labels: float) -> float:
+        """Bytes of the matcher with so many labels, if its volumes are in files."""
+        # Two bytes for each label of a volume of one component, which has half of the labels.
+        parts = _PARTS * part_of(int(labels), *PARTS)
+        return min(labels * self.label, parts + self.streamed + labels * self.streamed_label)
 
 
 def needs(
@@ -137,14 +152,19 @@ def needs(
     scales = plan_scales(shape, config)
     scale, pixels = scales[-1], math.prod(shape)
     matched = math.prod(reduced_shape(shape, scale))
-    labels, least_labels, most_labels = _labels(shape, config, window, scales, expected)
-    label = _LOCAL if config.matcher.method == "local" else _JOINT
+    labels, most_labels = _labels(shape, config, window, scales, expected)
+    label, streamed, streamed_label, on_disk = _JOINT, matched * _STREAMED, 0.0, _ON_DISK
+    if config.matcher.method == "local":  # strip by strip in any case
+        labels, most_labels = (min(count, float(LABELS_AT_ONCE)) for count in (labels, most_labels))
+        label, on_disk = _LOCAL, 0
     describing = _DESCRIBED * min(matched, DESCRIBED)
     if window is None and len(scales) > 1 and config.prior and scale > 1:
         label += _PRIOR
+        streamed_label = _STREAMED_PRIOR
     if window is None and config.coarse_model:
         describing += _CELLS * math.prod(reduced_shape(shape, max(1, scales[0] // 4)))
     completed = _COMPLETED.get(config.completion.method, _USUALLY_COMPLETED)
+    most_completed = _COMPLETED.get(config.completion.method, _AT_MOST_COMPLETED)
     refining, finest = _NOT_REFINED, min(getattr(config.refinement, "finest", 1), scale)
     if hasattr(config.refinement, "finest"):
         refining = _ONCE if getattr(config.refinement, "inner", 1) == 1 else _SEVERAL
@@ -156,21 +176,23 @@ def needs(
         while on_the_way > IN_MEMORY:
             on_the_way /= 4
     mapped, two = _MAPPED if to_files else 0, config.bidirectional
+    beside = 2 if two and get_num_threads() > 1 else 0  # directions that are completed at a time
     return Needs(
         fixed=_BASE + matched * _MATCHED + on_the_way,
-        images=0 if from_files else pixels * _GIVEN,
+        images=0 if from_files else pixels * GIVEN,
         result=0 if to_files else pixels * _FLOW * (2 if two else 1),
         assessed=pixels * _ASSESSED if two and not to_files else 0,
         describing=describing,
         labels=labels,
         label=label,
-        least_labels=min(labels, least_labels),
         most_labels=max(labels, most_labels),
+        streamed=streamed,
+        streamed_label=streamed_label,
+        on_disk=on_disk,
         completing=matched * completed,
-        least_completing=min(matched, _SMALLEST_COMPLETED) * completed,
-        completed=max(completed, 1),
+        most_completing=matched * most_completed,
         refining=pixels * (_FLOATS + refining.whole / finest**2 + enlarged),
-        reused=pixels * (refining.reused / finest**2 + enlarged),
+        reused=max(pixels * (refining.reused / finest**2 + enlarged), beside * matched * completed),
         tile=refining.tile + mapped,
         tile_reused=_REUSED if refining.reused else 0,
         assessed_tile=_ASSESSING + mapped if two else 0,
@@ -183,14 +205,13 @@ def _labels(
     window: Window | None,
     scales: list[int],
     expected: Window | None,
-) -> tuple[float, float, float]:
-    """Return how many labels all pixels have, how many are matched at once, and at most."""
+) -> tuple[float, float]:
+    """Return how many labels all pixels have, and at most."""
     height, width = reduced_shape(shape, scales[-1])
     if window is not None:
         inner = window.reduced(scales[-1])
         labels = float(height * width * (inner.du + inner.dv))
-        part = (inner.du + SMALLEST_MATCHED) * (inner.dv + SMALLEST_MATCHED)
-        return labels, float(part * (inner.du + inner.dv)), labels
+        return labels, labels
     # The search at the coarsest scale looks where motion is before it matches.
     first = reduced_shape(shape, scales[0])
     widest = full_window(first, config.memory)
@@ -200,4 +221,4 @@ def _labels(
         inner = expected.reduced(scales[-1])
         count = float(inner.du + inner.dv)
     usual = max(searched, count * height * width)
-    return usual, usual / 4, widest_labels((height, width), config.memory)
+    return usual, widest_labels((height, width), config.memory)

@@ -11,9 +11,8 @@ from hamflow._memory import parse_memory, show_memory
 from hamflow.config import EstimatorConfig, preset_config
 from hamflow.errors import InputError
 from hamflow.pipeline.box import cover
-from hamflow.pipeline.needs import KEPT, TILES_KEEP, Needs, needs
-from hamflow.pipeline.scales import memory_for, plan_scales, reduced_shape
-from hamflow.pipeline.tiled_matching import SMALLEST_MATCHED
+from hamflow.pipeline.needs import GIVEN, KEPT, TILES_KEEP, Needs, needs
+from hamflow.pipeline.scales import plan_scales
 from hamflow.pipeline.tiles import CONTEXT, Tiling
 from hamflow.window import Window, WindowLike
 
@@ -47,6 +46,8 @@ class Plan:
         Bytes that the run may take.
     smallest : int
         The smallest `max_memory` that is enough.
+    decisive : str
+        The stage that needs it.
     peak : int
         Bytes that the run will take, with everything that the process needs. If the estimator
         finds the window: with one that is expected.
@@ -61,11 +62,10 @@ class Plan:
     tile_pixels : int
         Pixels of a tile with its surroundings, at most.
     matched_labels : int
-        Labels of both components of all pixels that are matched at once, at most.
-    memory : float
-        What the setting of this name may be, so that every window that the estimator finds fits.
-    completed_pixels : int
-        Pixels of the matching scale that are completed at once, at most.
+        Labels of both components of all pixels that the matcher has in memory, at most; more are
+        in temporary files.
+    disk : int
+        Bytes of these files; 0 if all labels fit into memory.
     """
 
     width: int
@@ -76,6 +76,7 @@ class Plan:
     mapped: bool
     max_memory: int | None
     smallest: int
+    decisive: str
     peak: int
     at_least: int
     at_most: int
@@ -84,12 +85,7 @@ class Plan:
     tiles: int
     tile_pixels: int
     matched_labels: int
-    memory: float
-    completed_pixels: int
-
-    def limited(self, config: EstimatorConfig) -> EstimatorConfig:
-        """Return the settings with which every window that is found fits."""
-        return replace(config, memory=min(config.memory, self.memory))
+    disk: int
 
     @property
     def tiling(self) -> Tiling:
@@ -103,8 +99,10 @@ class Plan:
 
     @property
     def _remedy(self) -> str:
-        if self.stages["matching"] >= self.smallest:
-            return "use a smaller window or a coarser scale"
+        early = self.decisive in ("descriptors", "matching", "completion")
+        images = 0 if self.files else GIVEN * self.width * self.height
+        if early and 2 * images < self.smallest:
+            return "use a coarser scale"
         if not self.files:
             return "have images and result in .npy or .tif files, of which parts are in memory"
         return "use smaller images"
@@ -202,19 +200,20 @@ def plan_run(
     scales = plan_scales(shape, config)
     places = {"from_files": from_files, "to_files": to_files}
     need = needs(shape, config, window, expected=expected, **places)
-    pixels, matched = math.prod(shape), math.prod(reduced_shape(shape, scales[-1]))
+    pixels = math.prod(shape)
     stages = _whole(need)
     margin = -(-CONTEXT // scales[-1]) * scales[-1]  # surroundings begin at pixels of all scales
     tile = min(pixels, (max(_SMALLEST_TILE, scales[-1]) + 2 * margin + _MOTION) ** 2)
-    smallest = min(max(stages.values()), max(_tiled(need, _SAFETY * tile, 0, 0).values()))
+    worst = need.worst
+    smallest, decisive = min(_largest(stages), _largest(_tiled(worst, _SAFETY * tile, 0)))
     mapped = False
     if not to_files:
         # A result that does not fit can be in files that nobody sees.
         lean = needs(shape, config, window, expected=expected, from_files=from_files, to_files=True)
-        least = max(_tiled(lean, _SAFETY * tile, 0, 0).values())
-        if max_memory is not None and least <= max_memory < smallest:
+        leanest = _largest(_tiled(lean.worst, _SAFETY * tile, 0))
+        if max_memory is not None and leanest[0] <= max_memory < smallest:
             need, mapped = lean, True
-        smallest = min(smallest, least)
+        smallest, decisive = min((smallest, decisive), leanest)
     found = Plan(
         width=shape[1],
         height=shape[0],
@@ -224,25 +223,25 @@ def plan_run(
         mapped=mapped,
         max_memory=max_memory,
         smallest=smallest,
+        decisive=decisive,
         peak=max(stages.values()),
         at_least=max(_whole(replace(need, labels=0)).values()),
-        at_most=max(_whole(replace(need, labels=need.most_labels)).values()),
+        at_most=max(_whole(replace(worst, labels=need.most_labels)).values()),
         stages=stages,
         whole=True,
         tiles=1,
         tile_pixels=pixels,
         matched_labels=int(need.most_labels),
-        memory=config.memory,
-        completed_pixels=pixels,
+        disk=0,
     )
     if max_memory is None or max_memory < smallest:
         return found
     start = need.fixed + need.images
-    labels, completed = (max_memory - start) / need.label, (max_memory - start) / need.completed
-    memory = memory_for(matched * _widest_count(labels, matched))
-    found = replace(found, memory=memory, matched_labels=int(labels))
+    labels = (max_memory - start) / (_SAFETY * need.label)
     if found.peak <= max_memory:
-        return replace(found, at_most=min(found.at_most, max_memory))
+        labels = max(labels, need.labels)
+        at_most = min(found.at_most, max_memory)
+        return replace(found, matched_labels=int(labels), at_most=at_most)
     room = max_memory - start - need.result
     # What is kept for reuse grows with a tile up to its limit.
     each = _SAFETY * need.tile
@@ -254,28 +253,27 @@ def plan_run(
     around = margin, margin
     boxes = list(cover(shape, tile, margin, scales[-1]))
     largest = max(box.grown(around, around, scales[-1], shape).pixels for box in boxes)
-    stages = _tiled(need, largest, labels, completed)
+    stages = _tiled(need, largest, labels)
     peak = max(stages.values())
     least = max(size for name, size in stages.items() if name != "matching")
+    most = int(start + need.most_completing)
     return replace(
         found,
         stages=stages,
         peak=peak,
         at_least=least if window is None else peak,
-        at_most=max(least, min(int(start + need.most_labels * need.label), max_memory)),
+        at_most=max(least, most, min(int(start + need.most_labels * need.label), max_memory)),
         whole=False,
         tiles=len(boxes),
         tile_pixels=tile,
-        completed_pixels=int(completed),
+        matched_labels=int(labels),
+        disk=int(need.labels * need.on_disk) if need.labels > labels else 0,
     )
 
 
-def _widest_count(labels: float, matched: int) -> float:
-    """Return how many labels a pixel may have if so many of all pixels are matched at once."""
-    count = 1
-    while (SMALLEST_MATCHED + (count + 1) / 2) ** 2 * (count + 1) <= labels:
-        count += 1
-    return max(count, labels / matched)  # the smallest part with its window, or the whole
+def _largest(stages: dict[str, int]) -> tuple[int, str]:
+    """Return the peak, and the stage that it is of."""
+    return max((size, name) for name, size in stages.items())
 
 
 def _whole(need: Needs) -> dict[str, int]:
@@ -289,16 +287,20 @@ def _whole(need: Needs) -> dict[str, int]:
     }
 
 
-def _tiled(need: Needs, tile: float, labels: float, completed: float) -> dict[str, int]:
-    """Return the peaks of the stages with tiles, labels and completed pixels of this number."""
+def _tiled(need: Needs, tile: float, labels: float) -> dict[str, int]:
+    """Return the peaks of the stages with tiles of so many pixels, and so many labels in memory.
+
+    With none, any window that may be found has to fit.
+    """
     start = need.fixed + need.images
-    at_once = max(min(need.labels, labels), need.least_labels)
-    completing = max(min(need.completing, completed * need.completed), need.least_completing)
+    matching = need.matching
+    if need.labels > labels:
+        matching = need.streaming(need.labels if labels else need.most_labels)
     kept = min(TILES_KEEP, tile * need.tile_reused)
     return {
         "descriptors": int(start + need.describing),
-        "matching": int(start + at_once * need.label),
-        "completion": int(start + completing),
+        "matching": int(start + matching),
+        "completion": int(start + need.completing),
         "refinement": int(start + need.result + tile * need.tile + kept),
         "assessment": int(start + need.result + need.assessed + tile * need.assessed_tile + kept),
     }

@@ -16,7 +16,7 @@ from hamflow.matching._arrays import words_of
 from hamflow.matching.projection import CHANCE_LEVEL
 from hamflow.pipeline.explain import BITS_PER_COST, Explanation
 from hamflow.prior import Prior
-from hamflow.stages import Match, Matcher, MatchTask
+from hamflow.stages import Match, Matcher, MatchTask, following
 from hamflow.window import Window
 
 
@@ -134,7 +134,11 @@ class RecordedMatcher:
 
     def warm_started(self) -> RecordedMatcher:
         """Return the same around the matcher for a pair that follows another one."""
-        return replace(self, matcher=self.matcher.warm_started())
+        return replace(self, matcher=following(self.matcher))
+
+    def streamed(self) -> RecordedMatcher:
+        """Return the same around the matcher whose volumes are in temporary files."""
+        return replace(self, matcher=self.matcher.streamed())
 
 
 def _labels_of(flow: Flow, window: Window) -> tuple[Labels, Labels]:

@@ -8,17 +8,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hamflow import _native
 from hamflow._types import Field, Flow, Mask
 from hamflow.pipeline import tiles
 from hamflow.pipeline.box import cover
 from hamflow.pipeline.canvas import MemoryCanvas, NewCanvas
+from hamflow.pipeline.fitting import FittingMatcher
 from hamflow.pipeline.frame import Frame, LargeFrame
 from hamflow.pipeline.matches import Matches
 from hamflow.pipeline.plan import Plan
-from hamflow.pipeline.tiled_matching import TiledCompletion, TiledMatcher
-from hamflow.pipeline.tiles import Tiling
 from hamflow.refinement import assess_with, assessed_at, surroundings
-from hamflow.stages import Completion, Matcher, Refinement
+from hamflow.stages import Matcher, Refinement
 
 Frames = tuple[Frame, Frame]
 Surroundings = NDArray[np.float32]
@@ -33,11 +33,11 @@ class Route(Protocol):
     def at_once(self) -> bool:
         """Whether there is room for two stages, or both directions of one, at a time."""
 
+    def tidy(self) -> None:
+        """Give back memory that is kept for reuse, if it is scarce; called between stages."""
+
     def matcher(self, matcher: Matcher) -> Matcher:
         """Return what matches."""
-
-    def completion(self, completion: Completion) -> Completion:
-        """Return what completes the matches."""
 
     def refined(
         self, refinement: Refinement, frames: Frames, matches: Matches, opposite: Flow | None
@@ -74,13 +74,12 @@ class WholeImages:
         self._plan = plan
         self.at_once = plan is None  # with a plan, memory is scarce
 
-    def matcher(self, matcher: Matcher) -> Matcher:
-        """Return the matcher itself, or one that works tile by tile if the whole does not fit."""
-        return matcher if self._plan is None else TiledMatcher(matcher, self._plan.matched_labels)
+    def tidy(self) -> None:
+        """Do nothing: what is kept is part of the plan."""
 
-    def completion(self, completion: Completion) -> Completion:
-        """Return the completion itself."""
-        return completion
+    def matcher(self, matcher: Matcher) -> Matcher:
+        """Return the matcher itself, or one that has in files what does not fit."""
+        return matcher if self._plan is None else FittingMatcher(matcher, self._plan.matched_labels)
 
     def refined(
         self, refinement: Refinement, frames: Frames, matches: Matches, opposite: Flow | None
@@ -112,7 +111,7 @@ class WholeImages:
 
 
 class Tiles:
-    """Every stage works tile by tile as far as the plan says so.
+    """Matches are those of the whole images; behind them, every stage works tile by tile.
 
     Parameters
     ----------
@@ -129,13 +128,13 @@ class Tiles:
         self._tiling = plan.tiling
         self._canvas = canvas
 
-    def matcher(self, matcher: Matcher) -> Matcher:
-        """Return a matcher that works tile by tile if the whole does not fit."""
-        return TiledMatcher(matcher, self._plan.matched_labels)
+    def tidy(self) -> None:
+        """Give back memory that is kept for reuse."""
+        _native.release_kept()
 
-    def completion(self, completion: Completion) -> Completion:
-        """Return a completion that works tile by tile if the whole does not fit."""
-        return TiledCompletion(completion, Tiling(self._plan.completed_pixels))
+    def matcher(self, matcher: Matcher) -> Matcher:
+        """Return a matcher that has in files what does not fit."""
+        return FittingMatcher(matcher, self._plan.matched_labels)
 
     def refined(
         self, refinement: Refinement, frames: Frames, matches: Matches, opposite: Flow | None

@@ -19,6 +19,7 @@ _FARTHEST = 96
 # Around what a coarser scale found, in pixels of the finer one.
 _MARGIN = 4
 _MARGIN_OF_PREVIOUS = 4
+_SPARSE = 2  # Of so many rows and columns of the pair before, one tells the window
 # The window of the pair before is good enough if at least this part of the share of pixels that a
 # full search trusted is trusted again, and this share at least.
 _KEPT = 0.9
@@ -171,7 +172,7 @@ class SearchPlan:
 
     def _warm_step(self, previous: Matches) -> SearchStep:
         memory, margin = self._config.memory, _MARGIN_OF_PREVIOUS
-        windows = [window_around(d, memory, 1, margin) for d in previous.directions]
+        windows = [window_around(d, memory, 1, margin, _SPARSE) for d in previous.directions]
         back = previous.directions[1]
         expected = continued(back.completed, back.trusted)
         labels = [_labels(flow, w) for (flow, _), w in zip(expected, windows, strict=True)]
@@ -209,7 +210,9 @@ def full_window(shape: tuple[int, int], memory: float) -> Window:
     return Window(-u, 2 * u + 1, -v, 2 * v + 1)
 
 
-def window_around(found: DirectedMatches, memory: float, factor: int, margin: int) -> Window:
+def window_around(
+    found: DirectedMatches, memory: float, factor: int, margin: int, every: int = 1
+) -> Window:
     """Return the window of the displacements that were found.
 
     Parameters
@@ -222,9 +225,13 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
         By how much the scale of the window is finer.
     margin : int
         By how many pixels to widen it on every side.
+    every : int
+        Of how many rows and columns one is enough to know what most pixels do.
     """
-    completed = found.completed.reshape(-1, 2)
-    matches = found.flow[found.trusted] if found.trusted.any() else completed
+    completed = found.completed[::every, ::every].reshape(-1, 2)
+    matches = found.flow[::every, ::every][found.trusted[::every, ::every]]
+    if not len(matches):
+        matches = completed
     small = _frequent(found.flow[found.trusted & (found.decided > 0)])
     height, width = (factor * side for side in found.flow.shape[:2])
     limits = np.array([width, height])
@@ -252,11 +259,6 @@ def window_around(found: DirectedMatches, memory: float, factor: int, margin: in
 def most_labels(memory: float) -> float:
     """Return how many labels of both planes all pixels have together, at most, for a memory."""
     return memory * 1e9 / _OF_A_LABEL
-
-
-def memory_for(labels: float) -> float:
-    """Return the memory for which `most_labels` returns so many."""
-    return labels * _OF_A_LABEL / 1e9
 
 
 def widest_labels(shape: tuple[int, int], memory: float) -> float:

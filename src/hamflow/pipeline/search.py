@@ -9,7 +9,7 @@ from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.look import narrowed
 from hamflow.pipeline.matches import Found
 from hamflow.pipeline.scales import SearchStep
-from hamflow.stages import Matcher, MatchTask
+from hamflow.stages import Matcher, MatchTask, following
 
 # Labels of all pixels of a direction up to which both are matched at once, which takes twice the
 # room: 14 bytes for each.
@@ -43,7 +43,7 @@ def search(
             for frame in frames
         ]
     if step.warm:
-        matcher = matcher.warm_started()
+        matcher = following(matcher)
     windows = step.windows
     if step.coarse:
         with clock.stage("matching", step.share + 0.04):

@@ -160,13 +160,17 @@ def refined(
     start = matched[0]
     steps = [finest]
     if hasattr(refinement, "finest"):
-        refinement = replace(refinement, finest=1)  # type: ignore[type-var]
         while opposite is None and 2 * steps[0] < scale:
             steps.insert(0, 2 * steps[0])
+        if getattr(refinement, "twice", False) and opposite is None and scale == 2 * finest:
+            steps.insert(0, scale)
     coarse = scale
     for finer in steps:
         factor, size = coarse // finer, _reduced(shape, finer)
         grid = scale // finer
+        stage = refinement.at_step(scale, finer) if hasattr(refinement, "at_step") else refinement
+        if hasattr(stage, "finest"):
+            stage = replace(stage, finest=1)  # type: ignore[type-var]
         found = canvas(name if finer == 1 else "", (*size, 2), np.float32)
 
         def moved(box: Box, start: Flow = start, factor: int = factor) -> Reach:
@@ -183,7 +187,7 @@ def refined(
             sure = upsample_nearest(
                 trusted[outer.reduced(grid).slices], grid // factor, before.shape[:2]
             )
-            tile = refinement(parts, before, sure, factor, known)
+            tile = stage(parts, before, sure, factor, known)
             found.write(box, tile[box.inside(outer).slices])
         start, coarse = found.array, finer
     if coarse == 1:

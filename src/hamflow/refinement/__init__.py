@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from hamflow.refinement.boundaries import MotionChoice, choose
 from hamflow.refinement.choice import ChoiceCompletion
-from hamflow.refinement.completion import AffineCompletion, NoCompletion, complete
+from hamflow.refinement.completion import (
+    AffineCompletion,
+    NoCompletion,
+    complete,
+    with_opposite,
+)
 from hamflow.refinement.confidence import assess, assess_with, assessed_at
 from hamflow.refinement.consistency import check, consistent, disagreement, occluded
 from hamflow.refinement.evidence import surroundings
@@ -44,4 +49,5 @@ __all__ = [
     "occluded",
     "refine",
     "surroundings",
+    "with_opposite",
 ]

@@ -1,10 +1,11 @@
-"""Contrasts between neighboring pixels of a smoothed image."""
+"""Smoothed images, and the contrasts between their neighboring pixels."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
@@ -23,9 +24,7 @@ def image_edges(image: Image, blur: float) -> tuple[Field, Field]:
     """
     smoothed = np.ascontiguousarray(image, np.float32)
     if blur > 0:
-        radius = max(1, math.ceil(3 * blur))
-        weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / blur) ** 2)
-        smoothed = smooth(smoothed, weights / weights.sum())
+        smoothed = smooth(smoothed, gaussian_weights(blur))
     right, down = np.empty((2, *image.shape[:2]), np.float32)
     _native.contrasts(smoothed, right, down)
     return right, down
@@ -36,7 +35,18 @@ def texture(edges: tuple[Field, Field]) -> Field:
     return smooth((edges[0] + edges[1])[..., None], np.full(5, 0.2))[..., 0]
 
 
-def smooth(image: Image, weights: np.typing.ArrayLike) -> Image:
+def gaussian_weights(sigma: float) -> NDArray[np.float32]:
+    """Return the weights of the pixels around one, an odd number of them."""
+    if sigma <= 0:
+        return np.ones(1, np.float32)
+    radius = max(1, math.ceil(3 * sigma))
+    weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    normalized: NDArray[np.float32] = (weights / weights.sum()).astype(np.float32)
+    return normalized
+
+
+def smooth(image: Image, weights: ArrayLike) -> Image:
+    """Filter along both axes; beyond the border, the outermost pixels go on."""
     out = np.empty_like(image)
     _native.smooth(image, np.asarray(weights, np.float32), out)
     return out

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +12,7 @@ from hamflow import _native
 from hamflow._room import empty
 from hamflow._types import Field, Flow, Mask
 from hamflow.refinement._edges import smooth
+from hamflow.refinement._networks import network
 from hamflow.refinement.completion import Interpolated, interpolated, known_flow
 from hamflow.refinement.labeling import (
     FEATURES,
@@ -125,7 +124,7 @@ def scores_in_context(
     assert matches.other is not None
     features, fields, alone = evidence_in_context(matches, filled, candidates)
     scores = np.empty((len(features), *fields.shape[1:]), np.float32)
-    _native.score_in_context(features, fields, _network(), scores)
+    _native.score_in_context(features, fields, network("choice"), scores)
     # The labeling knows nothing of pixels whose match is trusted.
     alone[len(alone) - 1 - (matches.coarse is not None) :] += _UNLIKELY
     scores -= alone * (1 - fields[0])
@@ -197,11 +196,3 @@ def _undecided(label: NDArray[np.intp]) -> NDArray[np.bool_]:
         border[:, 1:] |= wider[:, :-1]
         border[:, :-1] |= wider[:, 1:]
     return border
-
-
-@cache
-def _network() -> NDArray[np.float32]:
-    path = resources.files("hamflow.refinement") / "choice_network.npy"
-    with path.open("rb") as file:
-        network: NDArray[np.float32] = np.load(file, allow_pickle=False).astype(np.float32)
-    return network

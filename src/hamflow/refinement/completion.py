@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,11 @@ from hamflow._types import Field, Flow, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._edges import image_edges
 from hamflow.stages import MatchEvidence
+
+_LARGEST_CELL = 64
+# Pixels by which the opposite of the other direction may differ from a match: one more than the
+# forward-backward check allows would be another motion.
+_AGREE = 1.5
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class AffineCompletion:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("cell", 1, 64),
+            ("cell", 1, _LARGEST_CELL),
             ("smallest", 0, 2**30),
             ("neighbors", 1, 10000),
             ("rounds", 0, 1000),
@@ -68,6 +73,10 @@ class AffineCompletion:
     def __call__(self, matches: MatchEvidence) -> tuple[Flow, Field]:
         """Return the completed flow, and the distance of each pixel to the nearest match."""
         return complete(matches.image, matches.flow, matches.trusted, self)
+
+    def warm_started(self) -> Self:
+        """Return the completion for what `with_opposite` leaves to it: larger cells will do."""
+        return replace(self, cell=min(2 * self.cell, _LARGEST_CELL))
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,30 @@ def complete(
     """
     filled = interpolated(image, flow, trusted, config or AffineCompletion())
     return filled.flow, filled.distance
+
+
+def with_opposite(matches: MatchEvidence, filled: Flow, opposite: Flow) -> Flow:
+    """Return a completed flow that is the opposite of the other direction wherever both agree.
+
+    Parameters
+    ----------
+    matches : MatchEvidence
+        What was completed.
+    filled : (H, W, 2) array of float32
+        The completed flow: where there is no trusted match, or another motion.
+    opposite : (H, W, 2) array of float32
+        The completed flow of the other direction.
+
+    Returns
+    -------
+    (H, W, 2) array of float32
+    """
+    start = np.where(matches.trusted[..., None], matches.flow, filled)
+    adopted = start.copy()
+    _native.adopt_opposite(np.ascontiguousarray(opposite), _AGREE, adopted)
+    alone = matches.trusted & (adopted == start).all(axis=2)
+    adopted[alone] = filled[alone]
+    return adopted
 
 
 class Seeds(NamedTuple):

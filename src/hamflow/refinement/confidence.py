@@ -13,7 +13,7 @@ from hamflow import _native
 from hamflow._room import empty
 from hamflow._scale import reduced, upsample_linear
 from hamflow._types import Bits, Field, Flow, FrameLike, Mask
-from hamflow.refinement._confidence_network import WEIGHTS
+from hamflow.refinement._networks import network
 from hamflow.refinement.evidence import NAMES, Matched, surroundings
 from hamflow.refinement.variational import features_of
 
@@ -149,7 +149,7 @@ def _run(
         around,
         scale // unit,
         (unit, math.log2(scale)),
-        WEIGHTS,
+        network("confidence"),
         known,
         certain,
         hidden,

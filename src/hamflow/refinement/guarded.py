@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +19,8 @@ from hamflow.refinement.variational import VariationalRefinement, features_of, r
 # Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
 # keeps smoothness away, and the data term counts beside it.
 _LOOSE = 6.0
+# Warps at half of the finest size, at least, if there are few at the finest one.
+_HALF_SIZE_WARPS = 4
 # How far from a boundary pixels choose: the enlarged flow is wrong about as far.
 _REACH = 2
 
@@ -63,6 +65,7 @@ class GuardedRefinement(VariationalRefinement):
     limit: float = 1.0
     rounds: int = 2
     method: ClassVar[str] = "guarded"
+    twice: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,21 +87,37 @@ class GuardedRefinement(VariationalRefinement):
 
         def refine_at(finer: int, start: Flow, weight: Field, near: bool) -> Flow:
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
-            images, flow, warps = (first, second), start, self._warps(near)
+            images, flow = (first, second), start
+            step = self.at_step(scale, finer)
+            warps, rounds = step._warps(near), step.rounds // 2 if near else step.rounds
             limit, strict = self.limit, warps
             if finer < scale:
                 # What the coarser scale could not show: first the motions, then their boundaries.
                 limit *= scale // finer if near else 2
                 strict = warps // 2
                 flow = self._within(limit, images, flow, weight, warps - strict, loose=True)
-                rounds = self.rounds // 2 if near else self.rounds
                 choice = MotionChoice(rounds=rounds, reach=_REACH)
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return self._within(limit / 2, images, flow, weight, strict, loose=False)
 
         return coarse_to_fine(
-            frames[0], flow, trusted, scale, refine_at, opposite=opposite, finest=self.finest
+            frames[0],
+            flow,
+            trusted,
+            scale,
+            refine_at,
+            opposite=opposite,
+            finest=self.finest,
+            twice=self.twice,
         )
+
+    def warm_started(self) -> GuardedRefinement:
+        """Return the refinement of a pair of a video that follows another one."""
+        return FollowingRefinement(**{f.name: getattr(self, f.name) for f in fields(self)})
+
+    def at_step(self, scale: int, finer: int) -> GuardedRefinement:
+        """Return what refines at one scale on the way from the matching scale to the finest."""
+        return self
 
     def _within(
         self,
@@ -119,3 +138,24 @@ class GuardedRefinement(VariationalRefinement):
         alpha = self.alpha * (1 if loose else self.firmness)
         config = replace(self, warps=warps, alpha=alpha)
         return refine(*images, start, guarded, config=config, edges=(right, down), limit=limit)
+
+
+@dataclass(frozen=True)
+class FollowingRefinement(GuardedRefinement):
+    """The same with fewer warps at the finest scale, as the next pair of a video has it.
+
+    Warps at half of its size cost a quarter: so that scale is never left out, and half of the
+    warps are enough at the finest one.
+    """
+
+    twice: ClassVar[bool] = True
+
+    def at_step(self, scale: int, finer: int) -> GuardedRefinement:
+        """Return what refines at one scale on the way from the matching scale to the finest."""
+        finest = min(self.finest, scale)
+        warps = self.warps
+        if scale > finest:  # otherwise there is no coarser one
+            fewer = (warps + 1) // 2
+            warps = {finest: fewer, 2 * finest: max(_HALF_SIZE_WARPS, fewer)}.get(finer, warps)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return GuardedRefinement(**values | {"warps": warps})

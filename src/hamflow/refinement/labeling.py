@@ -13,8 +13,8 @@ from hamflow._check import check_range
 from hamflow._room import empty
 from hamflow._types import Field, Flow, Mask
 from hamflow.errors import InputError
-from hamflow.refinement._candidate_network import WEIGHTS
 from hamflow.refinement._edges import texture
+from hamflow.refinement._networks import network
 from hamflow.refinement.completion import AffineCompletion, Interpolated, interpolated, known_flow
 from hamflow.stages import MatchEvidence
 
@@ -200,7 +200,7 @@ def score_candidates(
         candidates.size,
         (*low, *high),
         pixel,
-        WEIGHTS,
+        network("candidates"),
         features,
         score,
     )

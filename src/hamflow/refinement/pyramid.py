@@ -56,6 +56,7 @@ def coarse_to_fine(
     *,
     opposite: Flow | None = None,
     finest: int = 1,
+    twice: bool = False,
 ) -> Flow:
     """Double the size until it is full, and refine at each size.
 
@@ -78,6 +79,9 @@ def coarse_to_fine(
         The finished flow of the other direction, at full size.
     finest : int
         The finest scale that is refined; from there the flow is only enlarged.
+    twice : bool
+        Refine at the matching scale, too, if it is the next one to the finest, so that there are
+        two of them.
 
     Returns
     -------
@@ -86,8 +90,10 @@ def coarse_to_fine(
     """
     weights, matched = trusted.astype(np.float32), scale
     finest = min(finest, scale)
+    twice = twice and opposite is None and scale == 2 * finest
     while True:
-        finer = max(finest, scale // 2) if opposite is None else finest
+        finer = max(finest, scale if twice else scale // 2) if opposite is None else finest
+        twice = False
         flow = _enlarged(flow, scale, frame, finer)
         if opposite is not None:
             known = opposite

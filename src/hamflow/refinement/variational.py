@@ -14,7 +14,7 @@ from hamflow._check import check_range
 from hamflow._room import empty
 from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.errors import InputError
-from hamflow.refinement._filters import gaussian_weights
+from hamflow.refinement._edges import gaussian_weights
 from hamflow.refinement.pyramid import coarse_to_fine
 
 _COLORS = 3

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from tempfile import gettempdir
 from typing import Any, Literal, get_args
 
+from hamflow._processes import usable_cores
 from hamflow.config import EstimatorConfig
 from hamflow.errors import FileError, HamflowError, InputError
 from hamflow.estimator import Auto, Estimator
 from hamflow.io import check_flow_path
 from hamflow.scale import storage
-from hamflow.scale._limits import usable_cores
 from hamflow.scale.engine import Engine, run
 from hamflow.scale.local import LocalEngine
 from hamflow.scale.outputs import OUTPUTS, check_directions, estimator_settings
@@ -280,7 +280,7 @@ def _engine(
     if name == "ray":
         try:
             from hamflow.scale.ray import RayEngine  # noqa: PLC0415  (an extra)
-        except ImportError:
+        except ModuleNotFoundError:
             raise InputError(
                 "The engine 'ray' needs the package ray: pip install 'hamflow[ray]'."
             ) from None

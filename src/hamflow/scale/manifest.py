@@ -9,11 +9,12 @@ from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from hamflow.errors import FileError
-from hamflow.evaluation.records import write_csv
 from hamflow.io._atomic import atomic_write
 from hamflow.io._reading import open_regular, reason, require
-from hamflow.io._rows import read_rows
+from hamflow.io._text import read_rows, write_csv
 from hamflow.scale import storage
 
 TABLE_SUFFIXES = (".csv", ".parquet")
@@ -23,6 +24,7 @@ MANIFEST = "manifest"
 
 _GIVEN = ("name", "image0", "image1")  # the columns of a table that is handed in
 _MOST_ROWS = 10_000_000
+_ROOM = 2**25  # bytes that pyarrow may need to write a table
 
 COLUMNS: dict[str, type] = {
     "name": str,
@@ -100,6 +102,7 @@ def write_manifest(folder: str, rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _parquet(rows: Sequence[dict[str, Any]]) -> bytes:
+    np.empty(_ROOM, np.uint8)  # a MemoryError, where pyarrow would end the process
     import pyarrow as pa  # noqa: PLC0415  (an extra)
     import pyarrow.parquet as pq  # noqa: PLC0415
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 import hamflow
 from hamflow.config import EstimatorConfig
 from hamflow.errors import InputError
-from hamflow.evaluation.records import write_json
 from hamflow.io import check_flow_path, write_flow, write_image
 from hamflow.io._atomic import atomic_write, check_writable
+from hamflow.io._text import write_json
 from hamflow.io.images import check_image_path
 from hamflow.result import FlowResult
 

@@ -13,6 +13,7 @@ import numpy as np
 import ray
 from numpy.typing import NDArray
 
+from hamflow._processes import usable_cores
 from hamflow._runtime import set_num_threads
 from hamflow.config import EstimatorConfig
 from hamflow.errors import HamflowError, InputError
@@ -21,7 +22,6 @@ from hamflow.io import read_image
 from hamflow.io._reading import reason
 from hamflow.result import FlowResult
 from hamflow.scale import storage
-from hamflow.scale._limits import usable_cores
 from hamflow.scale.engine import Died, Event, Finished, Ready
 from hamflow.scale.pairs import ImagePair
 from hamflow.scale.worker import Record, Work, Worker

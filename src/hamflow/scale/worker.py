@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import hamflow
+from hamflow._processes import limit_memory
 from hamflow._runtime import set_num_threads
 from hamflow._types import Pixels
 from hamflow.errors import FileError, HamflowError, InputError, file_access
@@ -25,7 +26,6 @@ from hamflow.io.video import FrameReader, open_frames
 from hamflow.pipeline.frame import Frame
 from hamflow.result import FlowResult
 from hamflow.scale import storage
-from hamflow.scale._limits import limit_memory
 from hamflow.scale.outputs import OUTPUTS
 from hamflow.scale.pairs import ImagePair
 

@@ -42,7 +42,7 @@ def create_api(registry: Registry) -> FastAPI:
 def _add_errors(api: FastAPI) -> None:
     @api.exception_handler(Refusal)
     async def not_fulfilled(_request: Request, error: Refusal) -> JSONResponse:
-        return JSONResponse({"detail": error.sentence}, error.status)
+        return JSONResponse({"detail": str(error)}, error.status)
 
     @api.exception_handler(HamflowError)
     async def wrong(_request: Request, error: HamflowError) -> JSONResponse:

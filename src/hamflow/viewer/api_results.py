@@ -84,16 +84,9 @@ def add_results(api: FastAPI, registry: Registry) -> None:
         return Response(json.dumps(answer), media_type="application/json")
 
     @api.get(
-        "/api/results/{result}/track",
-        response_model=TrackInfo,
-        responses=refused(404, 409, 415),
+        "/api/results/{result}/track", response_model=TrackInfo, responses=refused(404, 409, 415)
     )
-    def track_point(
-        session: Mine,
-        result: str,
-        x: Place,
-        y: Place,
-    ) -> Any:
+    def track_point(session: Mine, result: str, x: Place, y: Place) -> Any:
         """Return the track of a point of the first frame through the results that are there."""
         found = _with_images(registry.result(session, result))
         return {"points": track(found, registry.results_of(session, found.source), x, y)}
@@ -156,7 +149,7 @@ def _page_of(results: list[KeptResult], view: dict[str, Any] | None) -> bytes:
         raise Refusal(409, "Only results of the same pair can be on one page.")
     frames = [source.frame(k) for k in (index, index + 1) if k < len(source.frames)]
     shown = Shown(source.name, frames, [result.shown() for result in results])
-    return page_html([shown], title=f"{source.name} – Hamflow", view=view).encode()
+    return page_html([shown], view=view)[0].encode()
 
 
 def _with_images(result: KeptResult) -> KeptResult:

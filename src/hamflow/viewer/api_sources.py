@@ -16,10 +16,6 @@ from hamflow.viewer.refusals import Refusal
 from hamflow.viewer.registry import Registry
 from hamflow.viewer.schemas import Info, SourceInfo
 
-STAGES = [
-    *("reading", "descriptors", "matching", "check", "completion", "refinement", "assessment"),
-    *("saving", "done"),
-]
 _SHOWN_LIMITS = ("upload_bytes", "upload_files", "pixels", "frames", "queue")
 _BLOCK = 1 << 20
 
@@ -35,7 +31,6 @@ def add_sources(api: FastAPI, registry: Registry) -> None:
         return {
             "version": __version__,
             "presets": described(registry.presets),
-            "stages": STAGES,
             "limits": {name: getattr(limits, name) for name in _SHOWN_LIMITS},
         }
 

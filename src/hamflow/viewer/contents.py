@@ -140,8 +140,7 @@ class Contents:
     def _result(self, name: str, source: str, shown: ShownResult) -> dict[str, Any]:
         layers: dict[str, Any] = {}
         result = shown.result
-        flow = _flow(result)
-        self._flow_layer(layers, "flow", flow)
+        self._flow_layer(layers, "flow", _flow(result))
         if isinstance(result, FlowResult):
             for layer in ("occlusion", "confidence"):
                 values = getattr(result, layer)
@@ -151,7 +150,7 @@ class Contents:
         if shown.truth is not None:
             self._flow_layer(layers, "truth", as_flow(shown.truth).astype(np.float32))
         found = {"id": name, "source": source, "index": shown.index, "preset": shown.label}
-        found |= _described(result, flow, shown.truth)
+        found |= described(result, shown.truth)
         return found | {"layers": layers, "explanation": None}
 
     def _layer(self, codec: str, shape: tuple[int, ...], data: bytes) -> dict[str, Any]:
@@ -258,8 +257,9 @@ def _flow(result: FlowResult | Flow) -> Flow:
     return as_flow(flow).astype(np.float32, copy=False)
 
 
-def _described(result: FlowResult | Flow, flow: Flow, truth: Flow | None) -> dict[str, Any]:
-    """Return the numbers of a result, as the server's answer has them."""
+def described(result: FlowResult | Flow, truth: Flow | None) -> dict[str, Any]:
+    """Return the numbers of a result, with None for those that JSON does not have."""
+    flow = _flow(result)
     lengths = np.hypot(flow[..., 0], flow[..., 1])
     known = lengths[np.isfinite(lengths)]
     found: dict[str, Any] = {
@@ -267,21 +267,15 @@ def _described(result: FlowResult | Flow, flow: Flow, truth: Flow | None) -> dic
         "height": flow.shape[0],
         "full_color": typical_length(flow),
         "cut": False,
-        "summary": {
-            "mean_length": float(known.mean()) if known.size else 0.0,
-            "longest": float(known.max(initial=0)),
-        },
-        "error": None,
+        "summary": {},
+        "error": None if truth is None else _errors(flow, truth),
     }
-    if truth is not None:
-        error = endpoint_error(flow, truth)
-        error = error[np.isfinite(error)]
-        found["error"] = {"epe": float(error.mean(dtype=np.float64))} if error.size else None
     if isinstance(result, FlowResult):
         summary = result.summary()
         found |= {
             "scale": result.scale,
             "window": summary["window"],
+            "summary": summary,
             "timings": summary["seconds"],
             "energy": result.energy,
             "bound": result.bound,
@@ -294,7 +288,36 @@ def _described(result: FlowResult | Flow, flow: Flow, truth: Flow | None) -> dic
                 for step in result.history
             ],
         }
-    return found
+    # Of the known vectors alone, unlike those of `FlowResult.summary`.
+    mean = float(known.mean()) if known.size else 0.0
+    found["summary"] |= {"mean_length": mean, "longest": float(known.max(initial=0))}
+    numbers: dict[str, Any] = only_finite(found)
+    return numbers
+
+
+def _errors(flow: Flow, truth: Flow) -> dict[str, Any] | None:
+    errors = endpoint_error(flow, truth)
+    known = errors[np.isfinite(errors)]
+    if not known.size:
+        return None
+    return {
+        "epe": float(known.mean(dtype=np.float64)),
+        "median": float(np.median(known)),
+        "outlier_1px": float((known > 1).mean()),
+        "outlier_3px": float((known > 3).mean()),
+        "pixels": int(known.size),
+    }
+
+
+def only_finite(value: Any) -> Any:
+    """Return the same with None for numbers that JSON does not have; saved files may hold them."""
+    if isinstance(value, np.floating | float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: only_finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [only_finite(item) for item in value]
+    return value
 
 
 def _megabytes(size: int) -> int:

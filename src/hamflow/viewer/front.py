@@ -147,7 +147,7 @@ def _start(status: int, kind: str, length: int, more: dict[str, str] | None = No
 
 
 async def _send_refusal(send: Send, refusal: Refusal) -> None:
-    content = json.dumps({"detail": refusal.sentence}).encode()
+    content = json.dumps({"detail": str(refusal)}).encode()
     await send(_start(refusal.status, "application/json", len(content)))
     await send({"type": "http.response.body", "body": content})
 

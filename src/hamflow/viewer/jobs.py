@@ -1,4 +1,4 @@
-"""Jobs, the queue in which they wait, and the processes that do them."""
+"""Jobs, the queue in which they wait, and the process that does them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hamflow._processes import interrupts_held_back
-from hamflow.viewer.ids import new_id
 from hamflow.viewer.refusals import Refusal
-from hamflow.viewer.source import Source, with_names
+from hamflow.viewer.source import Source, new_id, with_names
 from hamflow.viewer.worker import Request, work
 
 State = Literal["queued", "running", "done", "failed", "canceled"]
@@ -57,8 +56,6 @@ class Job:
         Ids of the results that are there, by the number of the first frame.
     cuts : list of int
         Those of them whose frames have nothing to do with each other.
-    version : int
-        Grows with every change.
     """
 
     session: str
@@ -76,7 +73,6 @@ class Job:
     error: str | None = None
     results: dict[int, str] = field(default_factory=dict)
     cuts: list[int] = field(default_factory=list)
-    version: int = 0
 
     @property
     def ended(self) -> bool:
@@ -89,7 +85,7 @@ Keep = Callable[[Job, int, Path], str]
 
 
 class JobQueue:
-    """Does jobs in the order in which they come, each in a process that can be ended.
+    """Does jobs in the order in which they come, in a process that can be ended.
 
     Parameters
     ----------
@@ -101,10 +97,8 @@ class JobQueue:
         What `hamflow.Estimator` calls each preset.
     limit : int
         How many jobs may wait or run.
-    workers : int
-        How many run at a time; each uses all cores.
     memory : int, optional
-        Bytes that each may take.
+        Bytes that a job may take.
     """
 
     def __init__(
@@ -114,7 +108,6 @@ class JobQueue:
         presets: dict[str, str],
         *,
         limit: int,
-        workers: int = 1,
         memory: int | None = None,
     ) -> None:
         self._keep, self._new_folder, self._presets = keep, new_folder, presets
@@ -122,21 +115,19 @@ class JobQueue:
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closing = False
-        self._runners = [_Runner(self) for _ in range(workers)]
+        self._runner = _Runner(self)  # one: it uses all cores
 
     def start(self) -> None:
-        """Start the processes, so that they are ready when the first job comes."""
+        """Start the process, so that it is ready when the first job comes."""
         with self._changed:
-            for runner in self._runners:
-                if not runner.is_alive() and not self._closing:
-                    runner.start()
+            if not self._runner.is_alive() and not self._closing:
+                self._runner.start()
 
     def add(self, job: Job) -> None:
         """Put a job at the end of the queue, unless that is full."""
         self.start()
         with self._changed:
-            busy = sum(runner.job is not None for runner in self._runners)
-            if len(self._waiting) + busy >= self._limit:
+            if len(self._waiting) + self._busy >= self._limit:
                 raise Refusal(
                     429,
                     f"{self._limit} jobs are waiting or running already; wait until one is done, "
@@ -150,8 +141,11 @@ class JobQueue:
         with self._changed:
             if job not in self._waiting:
                 return 0
-            busy = sum(runner.job is not None for runner in self._runners)
-            return self._waiting.index(job) + busy
+            return self._waiting.index(job) + self._busy
+
+    @property
+    def _busy(self) -> bool:
+        return self._runner.job is not None
 
     def cancel(self, job: Job) -> None:
         """End a job at once; what it has computed so far remains."""
@@ -161,25 +155,23 @@ class JobQueue:
             self._end(job, "canceled")
             with suppress(ValueError):
                 self._waiting.remove(job)
-            for runner in self._runners:
-                if runner.job is job:
-                    runner.kill()
+            if self._runner.job is job:
+                self._runner.kill()
 
     def close(self) -> None:
-        """End all processes."""
+        """End the process."""
         with self._changed:
             self._closing = True
-            for job in (*self._waiting, *(r.job for r in self._runners if r.job)):
-                self._end(job, "canceled")
+            for job in (*self._waiting, self._runner.job):
+                if job is not None:
+                    self._end(job, "canceled")
             self._waiting.clear()
-            for runner in self._runners:
-                runner.kill()
+            self._runner.kill()
             self._changed.notify_all()
-        for runner in self._runners:
-            if runner.is_alive():
-                runner.join()
+        if self._runner.is_alive():
+            self._runner.join()
 
-    def next_job(self, runner: _Runner) -> Job | None:
+    def next_job(self) -> Job | None:
         """Wait for a job; None if there will be none."""
         with self._changed:
             while not self._waiting and not self._closing:
@@ -187,8 +179,7 @@ class JobQueue:
             if self._closing:
                 return None
             job = self._waiting.popleft()
-            job.state, runner.job = "running", job
-            job.version += 1
+            job.state, self._runner.job = "running", job
             return job
 
     def request(self, job: Job) -> Request:
@@ -207,7 +198,6 @@ class JobQueue:
             with self._changed:
                 job.results[index] = name
                 job.cuts += [index] if cut else []
-                job.version += 1
             return
         with self._changed:
             if job.ended:
@@ -225,14 +215,13 @@ class JobQueue:
             else:
                 job.stage, job.share = "done", 1.0
                 self._end(job, "done")
-            job.version += 1
 
-    def leave(self, runner: _Runner, job: Job, request: Request) -> None:
-        """Note that a runner is free again, and remove what nobody has kept."""
+    def leave(self, job: Job, request: Request) -> None:
+        """Note that the runner is free again, and remove what nobody has kept."""
         with self._changed:
             if not job.ended:
                 self._end(job, "failed", _DIED)
-            runner.job = None
+            self._runner.job = None
             kept = {request.folders[index - job.first] for index in job.results}
         for folder in request.folders:
             if folder not in kept:
@@ -246,11 +235,10 @@ class JobQueue:
     @staticmethod
     def _end(job: Job, state: State, error: str | None = None) -> None:
         job.state, job.error = state, error
-        job.version += 1
 
 
 class _Runner(threading.Thread):
-    """Keeps one process at work."""
+    """Keeps the process at work."""
 
     def __init__(self, queue: JobQueue) -> None:
         super().__init__(daemon=True, name="hamflow-jobs")
@@ -269,12 +257,12 @@ class _Runner(threading.Thread):
     def run(self) -> None:
         while True:
             self._ensure_process()
-            job = self._queue.next_job(self)
+            job = self._queue.next_job()
             if job is None:
                 break
             request = self._queue.request(job)
             self._follow(job, request)
-            self._queue.leave(self, job, request)
+            self._queue.leave(job, request)
         self.kill()
 
     def _follow(self, job: Job, request: Request) -> None:

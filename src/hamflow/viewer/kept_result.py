@@ -26,7 +26,8 @@ _NUMBERS = ("energy", "bound", "gap", "scale", "timings", "cut", "region")
 _EXPLAINING = ("bits0", "bits1", "u", "v", "slack_u", "slack_v")
 _EXPLAINING_NUMBERS = ("scale", "outside", "slack_unit")
 _LONGEST = 1e6  # pixels of a vector
-_WHY = "why"  # the folder of what explains the result
+WHY = "why"
+"""The folder, in that of a result, of what explains it."""
 
 
 def write_result(folder: Path, result: FlowResult, explanation: Explanation | None) -> None:
@@ -39,7 +40,7 @@ def write_result(folder: Path, result: FlowResult, explanation: Explanation | No
     _write_numbers(folder, numbers)
     if explanation is None:
         return
-    why = folder / _WHY
+    why = folder / WHY
     why.mkdir()
     for name in _EXPLAINING:
         _write_array(why, name, getattr(explanation, name))
@@ -66,7 +67,7 @@ def read_result(folder: Path) -> FlowResult:
 
 def read_explanation(folder: Path) -> Explanation | None:
     """Return what explains a result; None if that was not kept."""
-    why = folder / _WHY
+    why = folder / WHY
     if not why.is_dir():
         return None
     numbers = _read_numbers(why)
@@ -98,11 +99,6 @@ def load_saved(path: Path) -> FlowResult:
                 f"{path}: holds numbers that no result has, such as NaN; estimate the flow again."
             )
     return result
-
-
-def explaining_folder(folder: Path) -> Path:
-    """Return the folder of what explains the result of a folder."""
-    return folder / _WHY
 
 
 def _write_array(folder: Path, name: str, array: NDArray[Any] | None) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from hamflow.config import PRESETS, EstimatorConfig, preset_config
 from hamflow.matching.local_model import LocalModel
-from hamflow.refinement import NoCompletion, Upsampling
 
 PEERS = {
     "opencv-dis": "OpenCV's DIS, for comparison.",
@@ -55,14 +55,4 @@ def settings(method: str) -> str | EstimatorConfig:
     """Return what `hamflow.Estimator` takes for a method that is not OpenCV's."""
     if method != _LOCAL:
         return method
-    return EstimatorConfig(
-        coarse_model="",
-        prior=0.0,
-        levels=1,
-        square=128,
-        bidirectional=False,
-        memory=64.0,
-        matcher=LocalModel(),
-        completion=NoCompletion(),
-        refinement=Upsampling(smooth=False),
-    )
+    return replace(PRESETS["paper"], scale=0, matcher=LocalModel())

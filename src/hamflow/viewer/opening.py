@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hamflow._types import Flow
 from hamflow.errors import FileError, InputError, missing_file
 from hamflow.io import READABLE_SUFFIXES, read_flow, split_flow_name
 from hamflow.io._frames import IMAGE_SUFFIXES, Folder, natural_key
 from hamflow.io.images import announced_size, read_image
 from hamflow.io.video import open_frames
-from hamflow.viewer.ids import new_id
 from hamflow.viewer.kept_result import load_saved
 from hamflow.viewer.limits import Limits
 from hamflow.viewer.refusals import Refusal
@@ -124,13 +124,13 @@ def open_uploaded(
             opened = _of_images(others, [names[path] for path in others])
             _check_images(opened.source)
         else:
-            opened = Opened(Source(new_id(), "result", names[results[0]]))
+            opened = Opened(Source("result", names[results[0]]))
         if results:
             _check_result(results[0], opened)
     opened.source.folder = folder
     if truth is not None:
         with refused_files({truth[1]: cleaned(truth[0])}):
-            _check_truth(truth[1], opened.source)
+            _check_flow("truth", read_flow(truth[1]), opened.source)
         opened.source.truths[0] = truth[1]
     return opened
 
@@ -178,7 +178,6 @@ def _of_images(paths: Sequence[Path], names: Sequence[str]) -> Opened:
     name = f"{names[0]}, {names[1]}" if len(paths) == 2 else f"{names[0]} … {names[-1]}"
     return Opened(
         Source(
-            new_id(),
             "pair" if len(paths) == 2 else "sequence",
             name,
             frames=list(paths),
@@ -229,7 +228,7 @@ def _of_uploaded_video(path: Path, name: str, folder: Path, limits: Limits, room
 
 def _of_video(path: Path, name: str, folder: Path, limits: Limits, room: int) -> Opened:
     frames = open_frames(path)
-    source = Source(new_id(), "sequence", name, folder=folder, loading=True)
+    source = Source("sequence", name, folder=folder, loading=True)
 
     def decode() -> None:
         times: list[float | None] = []
@@ -275,7 +274,7 @@ def _add_results(paths: Sequence[Path], opened: list[Opened]) -> None:
                 found.results[names.index(path.stem) if path.stem in names[:-1] else 0] = path
                 break
         else:
-            opened.append(Opened(Source(new_id(), "result", path.name), {0: path}))
+            opened.append(Opened(Source("result", path.name), {0: path}))
 
 
 def _add_truth(truth: Path, opened: list[Opened]) -> None:
@@ -292,7 +291,7 @@ def _add_truth(truth: Path, opened: list[Opened]) -> None:
     for index, path in enumerate(files):
         first.truths[index] = path
     if not first.loading:
-        _check_truth(files[0], first)
+        _check_flow("truth", read_flow(files[0]), first)
 
 
 def _check_images(source: Source) -> None:
@@ -307,24 +306,19 @@ def _check_images(source: Source) -> None:
             )
 
 
-def _check_truth(path: Path, source: Source) -> None:
-    height, width = read_flow(path).shape[:2]
+def _check_flow(what: str, flow: Flow, source: Source) -> None:
+    height, width = flow.shape[:2]
     if (width, height) != source.size:
         raise Refusal(
             422,
-            f"The truth has {width}×{height} vectors, but the images have "
+            f"The {what} has {width}×{height} vectors, but the images have "
             f"{source.size[0]}×{source.size[1]} pixels; give the flow of these images.",
         )
 
 
 def _check_result(path: Path, opened: Opened) -> None:
-    height, width = load_saved(path).flow.shape[:2]
+    flow = load_saved(path).flow
     if opened.source.kind == "result":
-        opened.source.size = (width, height)
-    elif opened.source.size != (width, height):
-        raise Refusal(
-            422,
-            f"The result has {width}×{height} vectors, but the images have "
-            f"{opened.source.size[0]}×{opened.source.size[1]} pixels.",
-        )
+        opened.source.size = (flow.shape[1], flow.shape[0])
+    _check_flow("result", flow, opened.source)
     opened.results[0] = path

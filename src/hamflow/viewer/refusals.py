@@ -19,7 +19,6 @@ class Refusal(HamflowError):  # noqa: N818  (an answer, not an accident)
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
         self.status = status
-        self.sentence = sentence
 
 
 def unknown(what: str) -> Refusal:

@@ -63,7 +63,6 @@ class Registry:
         self._lock = threading.RLock()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._shared = Session()
-        self._decoders: list[threading.Thread] = []
         self.queue = JobQueue(
             self._keep,
             self.workspace.folder,
@@ -75,9 +74,7 @@ class Registry:
             for opened in open_given(paths, truth, self.workspace.folder, self.limits):
                 self._add(self._shared, opened)
                 if opened.decode is not None:
-                    decoder = threading.Thread(target=opened.decode, daemon=True)
-                    decoder.start()
-                    self._decoders.append(decoder)
+                    threading.Thread(target=opened.decode, daemon=True).start()
         except BaseException:
             self.workspace.close()
             raise

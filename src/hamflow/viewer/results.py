@@ -16,19 +16,17 @@ from hamflow.flow import endpoint_error
 from hamflow.io import write_image
 from hamflow.pipeline.explain import Explanation
 from hamflow.result import FlowResult
-from hamflow.viewer.contents import ShownResult
-from hamflow.viewer.ids import new_id
+from hamflow.viewer.contents import ShownResult, described, only_finite
 from hamflow.viewer.kept_result import (
-    explaining_folder,
+    WHY,
     load_saved,
     read_explanation,
     read_result,
     write_result,
 )
 from hamflow.viewer.refusals import Refusal
-from hamflow.viewer.source import Source, refused_files
+from hamflow.viewer.source import Source, new_id, refused_files
 from hamflow.viewer.workspace import size_of
-from hamflow.visualize import typical_length
 
 LAYERS = ("flow", "backward", "occlusion", "confidence", "error", "truth")
 FORMATS = {
@@ -107,7 +105,7 @@ class KeptResult:
         with self._lock:
             self._explanation = None
             self._described = None
-        folder = None if self.folder is None else explaining_folder(self.folder)
+        folder = None if self.folder is None else self.folder / WHY
         return folder if folder is not None and folder.is_dir() else None
 
     def describe(self) -> dict[str, Any]:
@@ -115,38 +113,18 @@ class KeptResult:
         if self._described is not None:
             return self._described
         result, truth = self.load(), self._truth()
-        summary = result.summary()
-        height, width = result.flow.shape[:2]
         layers = {"error": truth, "truth": truth}
-        described = {
+        self._described = {
             "id": self.id,
             "source": self.source.id,
             "index": self.index,
             "preset": self.preset,
-            "width": width,
-            "height": height,
-            "scale": result.scale,
-            "window": list(result.window.as_tuple()),
-            "summary": summary,
-            "timings": summary["seconds"],
-            "energy": result.energy,
-            "bound": result.bound,
-            "gap": result.gap,
-            "history": [
-                {"iteration": step.iteration, "bound": step.bound, "energy": step.energy}
-                for step in result.history
-            ],
-            "cut": result.cut,
+            **described(result, truth),
             "layers": [
                 name for name in LAYERS if layers.get(name, getattr(result, name, None)) is not None
             ],
-            "full_color": typical_length(result.flow),
-            "error": None if truth is None else self._errors(result, truth),
-            "occluded": summary["occluded"],
-            "confidence": summary["mean_confidence"],
             "explained": self.explanation() is not None,
         }
-        self._described = only_finite(described)
         return self._described
 
     def layer(self, name: str, wide: bool = False) -> NDArray[Any]:
@@ -160,13 +138,11 @@ class KeptResult:
             Send vectors and errors as float32 instead of float16.
         """
         result = self.load()
-        if name in ("error", "truth"):
-            truth = self._truth()
-            array = truth if name == "truth" or truth is None else self._error(result, truth)
-        else:
-            array = getattr(result, name)
+        array = self._truth() if name in ("error", "truth") else getattr(result, name)
         if array is None:
             raise Refusal(404, f"This result has no {name}.")
+        if name == "error":
+            array = endpoint_error(result.flow, array)
         if name == "occlusion":
             return np.ascontiguousarray(array, np.uint8)
         if name == "confidence":
@@ -243,31 +219,3 @@ class KeptResult:
     def _truth(self) -> NDArray[np.float32] | None:
         truth = self.source.truth(self.index)
         return truth if truth is not None and truth.shape == self.load().flow.shape else None
-
-    @staticmethod
-    def _error(result: FlowResult, truth: NDArray[np.float32]) -> NDArray[np.float32]:
-        return endpoint_error(result.flow, truth)
-
-    def _errors(self, result: FlowResult, truth: NDArray[np.float32]) -> dict[str, Any] | None:
-        errors = self._error(result, truth)
-        known = errors[np.isfinite(errors)]
-        if not known.size:
-            return None
-        return {
-            "epe": float(known.mean()),
-            "median": float(np.median(known)),
-            "outlier_1px": float((known > 1).mean()),
-            "outlier_3px": float((known > 3).mean()),
-            "pixels": int(known.size),
-        }
-
-
-def only_finite(value: Any) -> Any:
-    """Return the same with None for numbers that JSON does not have; saved files may hold them."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: only_finite(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [only_finite(item) for item in value]
-    return value

@@ -38,7 +38,6 @@ class Info(BaseModel):
 
     version: str
     presets: list[PresetInfo] = Field(description="The proposed one comes first.")
-    stages: list[str] = Field(description="In the order in which a job goes through them.")
     limits: LimitsInfo
 
 

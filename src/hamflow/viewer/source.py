@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping
@@ -27,14 +28,17 @@ Kind = Literal["pair", "sequence", "result"]
 _DECODED = ".npy"  # a frame of a video, as it was decoded
 
 
+def new_id() -> str:
+    """Return an id that cannot be guessed."""
+    return secrets.token_urlsafe(12)
+
+
 @dataclass(eq=False)
 class Source:
     """Some frames, and what is known about them.
 
     Attributes
     ----------
-    id : str
-        Cannot be guessed.
     kind : {"pair", "sequence", "result"}
         Two images, more, or a result without images.
     name : str
@@ -61,7 +65,6 @@ class Source:
         Id of the result that it came with.
     """
 
-    id: str
     kind: Kind
     name: str
     shared: bool = False
@@ -74,6 +77,7 @@ class Source:
     loading: bool = False
     note: str | None = None
     result: str | None = None
+    id: str = field(default_factory=new_id)
     _truth: tuple[int, NDArray[np.float32]] | None = field(default=None, repr=False)
 
     def describe(self) -> dict[str, Any]:

@@ -9,20 +9,17 @@ import base64
 import hashlib
 import html
 import json
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from hamflow import __version__
 from hamflow.errors import InputError
 from hamflow.io._atomic import atomic_write
 from hamflow.viewer.coding import Blobs
-from hamflow.viewer.contents import Contents, Shown, ShownResult
+from hamflow.viewer.contents import Contents, Shown, ShownResult, only_finite
 
 __all__ = ["LIMIT", "Shown", "ShownResult", "page_html", "write_page"]
 
@@ -34,21 +31,10 @@ _PROGRAM = '<script type="module" src="page/main.js"></script>'
 
 
 def write_page(
-    path: str | os.PathLike[str],
-    shown: Sequence[Shown],
-    *,
-    title: str | None = None,
-    view: Mapping[str, Any] | None = None,
-    limit: int = LIMIT,
+    path: str | os.PathLike[str], shown: Sequence[Shown], *, limit: int = LIMIT
 ) -> list[str]:
-    """Write a page that shows results; see `page_html`.
-
-    Returns
-    -------
-    notes : list of str
-        What was left out because of the limit, in sentences that are also on the page.
-    """
-    page, notes = _page(shown, title, view, limit)
+    """Write the page of `page_html`, and return its notes."""
+    page, notes = page_html(shown, limit=limit)
     with atomic_write(path) as file:
         file.write(page.encode())
     return notes
@@ -60,7 +46,7 @@ def page_html(
     title: str | None = None,
     view: Mapping[str, Any] | None = None,
     limit: int = LIMIT,
-) -> str:
+) -> tuple[str, list[str]]:
     """Return a page that shows results, as one HTML document that needs nothing else.
 
     Parameters
@@ -75,20 +61,17 @@ def page_html(
         Bytes that the page has at most. What explains pixels is left out first (the slacks, then
         the descriptors), then backward flows; the page says what it lacks.
 
+    Returns
+    -------
+    page : str
+    notes : list of str
+        What was left out because of the limit, in sentences that are also on the page.
+
     Raises
     ------
     InputError
         If there is nothing to show, sizes do not fit, or the rest is larger than the limit.
     """
-    return _page(shown, title, view, limit)[0]
-
-
-def _page(
-    shown: Sequence[Shown],
-    title: str | None,
-    view: Mapping[str, Any] | None,
-    limit: int,
-) -> tuple[str, list[str]]:
     if not shown or not all(each.results for each in shown):
         raise InputError("A page needs at least one result for all that it shows.")
     contents = Contents(limit)
@@ -127,7 +110,7 @@ def _assembled(title: str, data: dict[str, Any], blobs: Blobs) -> str:
         f"default-src 'none'; script-src {hashes} data:; style-src {_hash(style)}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    plain = json.dumps(_finite(data), allow_nan=False, separators=(",", ":"))
+    plain = json.dumps(only_finite(data), allow_nan=False, separators=(",", ":"))
     plain = plain.replace("<", "\\u003c")  # so that no text can end the element
     parts = [
         f'<script type="application/json" id="hamflow-data">{plain}</script>',
@@ -163,14 +146,3 @@ def _module(program: str) -> str:
 def _hash(text: str) -> str:
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
     return f"'sha256-{digest}'"
-
-
-def _finite(value: Any) -> Any:
-    """Replace what JSON does not know, NaN and infinity, by null."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, np.floating | float):
-        return float(value) if math.isfinite(value) else None
-    return value

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hamflow._processes import follow_parent
+from hamflow._processes import follow_parent, limit_memory
 from hamflow._types import Flow, Pixels
 from hamflow.crf.solver import CrfStep
 from hamflow.errors import HamflowError, InputError
@@ -26,7 +26,6 @@ from hamflow.pipeline.frame import Frame
 from hamflow.pipeline.matches import Matches
 from hamflow.pipeline.recording import Recording, SearchIteration
 from hamflow.result import FlowResult
-from hamflow.scale._limits import limit_memory
 from hamflow.viewer.kept_result import write_result
 from hamflow.viewer.methods import PEERS, settings
 from hamflow.viewer.source import read_frame

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
-from hamflow._check import as_flow
 from hamflow.errors import InputError
 from hamflow.visualize._drawing import FINE, INK, WHITE, Color, Picture, image_below
 from hamflow.visualize.colors import flow_to_color
-from hamflow.visualize.scale import typical_length
+from hamflow.visualize.scale import to_draw
 
 _Point = tuple[float, float]
 
@@ -61,19 +60,14 @@ def draw_arrows(
         If shapes or types do not fit, the flow has infinite values, `step` is out of range, or
         `max_flow` is not positive.
     """
-    vectors = as_flow(flow)
-    if np.isinf(vectors).any():
-        raise InputError("flow has infinite values; mark unknown pixels with NaN.")
+    vectors, longest = to_draw(flow, max_flow)
     if step is None:
         step = default_step(vectors.shape[:2])
     if not 4 <= step <= 4096:
         raise InputError(f"step must be from 4 to 4096 pixels, but is {step}.")
-    if max_flow is not None and not 0 < max_flow < np.inf:
-        raise InputError(f"max_flow must be a positive number of pixels, but is {max_flow}.")
     height, width = vectors.shape[:2]
     picture = _faded(image, height, width)
     reach = REACH * step
-    longest = typical_length(vectors) if max_flow is None else max_flow
     arrows = list(_arrows(vectors, step, reach / longest))
     room = math.ceil(reach + step / 4)  # with the rim
     for top in range(0, height, _BAND):

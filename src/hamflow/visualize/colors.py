@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamflow._check import as_flow
-from hamflow.errors import InputError
 from hamflow.flow import row_blocks
-from hamflow.visualize.scale import typical_length
+from hamflow.visualize.scale import to_draw
 
 # Colors between one hue of the wheel and the next, as Baker et al. chose them by eye:
 # red-yellow, yellow-green, green-cyan, cyan-blue, blue-magenta, magenta-red.
@@ -66,15 +64,10 @@ def flow_to_color(flow: ArrayLike, max_flow: float | None = None) -> NDArray[np.
     InputError
         If the flow has another shape or infinite values, or `max_flow` is not positive.
     """
-    vectors = as_flow(flow)
-    if np.isinf(vectors).any():
-        raise InputError("flow has infinite values; mark unknown pixels with NaN.")
-    if max_flow is not None and not 0 < max_flow < np.inf:
-        raise InputError(f"max_flow must be a positive number of pixels, but is {max_flow}.")
+    vectors, longest = to_draw(flow, max_flow)
     unknown = np.isnan(vectors).any(axis=2)
     if unknown.any():
         vectors = np.where(unknown[:, :, None], vectors.dtype.type(0), vectors)
-    longest = typical_length(flow) if max_flow is None else max_flow
     scale = vectors.dtype.type(longest) + 1e-5  # flow_vis adds this constant, too
 
     wheel = color_wheel() / 255.0

@@ -10,9 +10,9 @@ from hamflow._check import as_flow
 from hamflow.flow import endpoint_error
 from hamflow.visualize._drawing import BLACK, INK, WHITE, Picture
 
-_LIMITS = (0.1875, 0.375, 0.75, 1.5, 3, 6, 12, 24, 48)
+ERROR_LIMITS = (0.1875, 0.375, 0.75, 1.5, 3, 6, 12, 24, 48)
 # Of ColorBrewer's RdYlBu, which KITTI uses for the same limits; 3 px is where blue ends.
-_ERROR_COLORS = np.array(
+ERROR_COLORS = np.array(
     [
         *((49, 54, 149), (69, 117, 180), (116, 173, 209), (171, 217, 233), (224, 243, 248)),
         *((254, 224, 144), (253, 174, 97), (244, 109, 67), (215, 48, 39), (165, 0, 38)),
@@ -57,7 +57,7 @@ def error_map(flow: ArrayLike, truth: ArrayLike, *, legend: bool = True) -> Pict
     """
     error = endpoint_error(flow, truth)
     # NaN is sorted after every limit, and overwritten below.
-    picture = _ERROR_COLORS[np.searchsorted(_LIMITS, error, side="right")]
+    picture = ERROR_COLORS[np.searchsorted(ERROR_LIMITS, error, side="right")]
     picture[np.isnan(error)] = _MISSING
     picture[np.isnan(as_flow(truth)).any(axis=2)] = BLACK
     return np.concatenate([picture, _legend(picture.shape[1])]) if legend else picture
@@ -69,14 +69,14 @@ def _legend(width: int) -> Picture:
     bar = round(1.2 * font_size)
     strip = Image.new("RGB", (width, bar + 2 * font_size), WHITE)
     draw = ImageDraw.Draw(strip)
-    edges = [round(width * i / len(_ERROR_COLORS)) for i in range(len(_ERROR_COLORS) + 1)]
-    for start, stop, color in zip(edges, edges[1:], _ERROR_COLORS.tolist(), strict=False):
+    edges = [round(width * i / len(ERROR_COLORS)) for i in range(len(ERROR_COLORS) + 1)]
+    for start, stop, color in zip(edges, edges[1:], ERROR_COLORS.tolist(), strict=False):
         if start < stop:
             draw.rectangle((start, 2, stop - 1, bar + 1), tuple(color))
     font = ImageFont.load_default(font_size)
     # The most important labels first; those for which there is no room are left out.
     labels = {5: "3", 10: "px", 0: "0", 9: "48", 7: "12", 3: "0.75"}
-    labels |= {i + 1: f"{limit:.2g}" for i, limit in enumerate(_LIMITS) if i + 1 not in labels}
+    labels |= {i + 1: f"{limit:.2g}" for i, limit in enumerate(ERROR_LIMITS) if i + 1 not in labels}
     taken: list[tuple[float, float]] = []
     for edge, text in labels.items():
         extent = font.getlength(text)

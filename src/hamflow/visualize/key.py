@@ -11,6 +11,7 @@ from hamflow.errors import InputError
 from hamflow.visualize._drawing import FINE, INK, WHITE, Picture
 from hamflow.visualize.arrows import REACH, draw_arrows
 from hamflow.visualize.colors import flow_to_color
+from hamflow.visualize.scale import checked_length
 
 _SMALLEST = 16  # pixels; smaller pictures get no key
 
@@ -108,9 +109,7 @@ def add_arrow_key(picture: ArrayLike, max_flow: float, step: int) -> Picture:
 
 
 def _caption(max_flow: float) -> str:
-    if not 0 < max_flow < np.inf:
-        raise InputError(f"max_flow must be a positive number of pixels, but is {max_flow}.")
-    return f"{max_flow:.3g} px"
+    return f"{checked_length(max_flow, 'max_flow'):.3g} px"
 
 
 def _card_size(side: int) -> int:

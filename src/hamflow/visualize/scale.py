@@ -6,9 +6,10 @@ import math
 from collections import deque
 from collections.abc import Iterable
 from statistics import median_low
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_flow
 from hamflow.errors import InputError
@@ -74,7 +75,7 @@ def common_length(lengths: Iterable[float]) -> float:
     >>> common_length([1.0] * 10 + [12.0] * 30)
     12.0
     """
-    known = [_checked(length) for length in lengths]
+    known = [checked_length(length) for length in lengths]
     return max(_LEAST, float(np.percentile(known, _SHARE))) if known else _LEAST
 
 
@@ -109,7 +110,7 @@ class RunningScale:
         InputError
             If the length is not positive.
         """
-        self._recent.append(_checked(length))
+        self._recent.append(checked_length(length))
         # Of two, the smaller one: a wild second frame should not count, either.
         usual = median_low(self._recent)
         if self._length is None:
@@ -129,7 +130,18 @@ class RunningScale:
         self._length = None
 
 
-def _checked(length: float) -> float:
+def checked_length(length: float, name: str = "length") -> float:
+    """Return a length, if it can be that of vectors in full color."""
     if not 0 < length < math.inf:
-        raise InputError(f"length must be a positive number of pixels, but is {length}.")
+        raise InputError(f"{name} must be a positive number of pixels, but is {length}.")
     return float(length)
+
+
+def to_draw(flow: ArrayLike, max_flow: float | None) -> tuple[NDArray[np.floating[Any]], float]:
+    """Return a flow that may have unknown vectors, but no infinite ones, and its full length."""
+    vectors = as_flow(flow)
+    if np.isinf(vectors).any():
+        raise InputError("flow has infinite values; mark unknown pixels with NaN.")
+    if max_flow is None:
+        return vectors, typical_length(vectors)
+    return vectors, checked_length(max_flow, "max_flow")

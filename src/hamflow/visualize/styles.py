@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
-from hamflow._check import as_flow, to_rgb
+from hamflow._check import to_rgb
 from hamflow.errors import InputError
 from hamflow.visualize._drawing import Picture, image_below, label
 from hamflow.visualize.arrows import default_step, draw_arrows
 from hamflow.visualize.colors import flow_to_color
 from hamflow.visualize.key import add_arrow_key, add_key
-from hamflow.visualize.scale import typical_length
+from hamflow.visualize.scale import to_draw
 
 Style = Literal["color", "overlay", "arrows", "side-by-side"]
 STYLES: tuple[Style, ...] = get_args(Style)
@@ -92,9 +92,7 @@ def render(
         raise InputError(f"style must be one of {', '.join(STYLES)}, not {style!r}.")
     if step is not None and style != "arrows":
         raise InputError(f"step is for the style 'arrows'; leave it out for {style!r}.")
-    flow: Any = getattr(result, "flow", result)
-    vectors = as_flow(flow)
-    longest = typical_length(vectors) if max_flow is None else max_flow
+    vectors, longest = to_draw(getattr(result, "flow", result), max_flow)  # type: ignore[arg-type]
     if style == "color":
         picture = flow_to_color(vectors, longest)
     elif style == "arrows":
@@ -173,9 +171,8 @@ def side_by_side(
     InputError
         If shapes, types or values do not fit.
     """
-    flow: Any = getattr(result, "flow", result)
-    longest = typical_length(flow) if max_flow is None else max_flow
-    colors = flow_to_color(flow, longest)
+    vectors, longest = to_draw(getattr(result, "flow", result), max_flow)  # type: ignore[arg-type]
+    colors = flow_to_color(vectors, longest)
     top = [
         label(image_below(image, colors.shape[:2]), "image"),
         label(add_key(colors, longest) if key else colors, "flow"),

@@ -39,7 +39,7 @@ export const ERROR_COLORS = [
   [254, 224, 144], [253, 174, 97], [244, 109, 67], [215, 48, 39], [165, 0, 38],
 ];
 /** Where the true flow is unknown; the estimated flow always is known. */
-export const ERROR_UNKNOWN = [0, 0, 0];
+const ERROR_UNKNOWN = [0, 0, 0];
 
 export function errorColor(error) {
   if (!Number.isFinite(error)) return ERROR_UNKNOWN;

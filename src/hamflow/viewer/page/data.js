@@ -44,19 +44,6 @@ class Cache {
       this.drop(entry.value);
     }
   }
-
-  /** Forget what has begun with a prefix, also failures, so that it is asked for again. */
-  forget(prefix) {
-    for (const [key, entry] of this.#entries) {
-      if (!key.startsWith(prefix)) continue;
-      this.#entries.delete(key);
-      if (!entry.value) continue;
-      this.used -= this.size(entry.value);
-      this.drop(entry.value);
-    }
-  }
-
-  clear() { this.forget(""); }
 }
 
 export class Data {

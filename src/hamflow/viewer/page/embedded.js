@@ -13,9 +13,8 @@ export class EmbeddedStore {
 
   #arrays = new Map();
 
-  constructor(data, page = document) {
+  constructor(data) {
     this.data = data;
-    this.page = page;
     this.results = new Map(data.results.map((result) => [result.id, result]));
   }
 
@@ -27,7 +26,7 @@ export class EmbeddedStore {
 
   async runs() { return this.data.runs; }
 
-  #blob(number) { return decoded(this.page.getElementById(`blob-${number}`).textContent); }
+  #blob(number) { return decoded(document.getElementById(`blob-${number}`).textContent); }
 
   async frame(source, k) {
     const { frames } = this.data.sources.find((known) => known.id === source);

@@ -3,7 +3,7 @@
 
 import { ERROR_COLORS, ERROR_LIMITS, WHEEL } from "./colors.js";
 
-export const MODES = {
+const MODES = {
   image: 0, flow: 1, overlay: 2, gray: 3, mask: 4, error: 5, faded: 6, warped: 7,
 };
 

@@ -6,8 +6,8 @@ import { element } from "./heads.js";
 const LENS = 17; // pixels of the image to a side of a magnifier
 
 export class Inspector {
-  #asked = null; // {key, controller} of the running question
-  #waiting = null;
+  #asked = null; // the key of the running question
+  #waiting = null; // the newest one behind it
 
   constructor(app, store, elements) {
     Object.assign(this, { app, store, ...elements });

@@ -7,7 +7,7 @@ const OVER = ["done", "failed", "canceled"];
 const FLOWS = /\.(flo|pfm|flo5|npy|kitti\.png)$/i;
 
 /** What a run is called: its preset, and its window if it was given. */
-export function runLabel({ preset, window }) {
+function runLabel({ preset, window }) {
   return window === "auto" || window === undefined || window === null ? preset : `${preset}, D = ${window}`;
 }
 

@@ -30,7 +30,7 @@ export class Stage {
       app.tell("panes");
     }).observe(this.stage);
     setInterval(() => {
-      if (app.mode !== "blink" || this.blinkHeld) return;
+      if (app.mode !== "blink") return;
       app.blink = 1 - app.blink;
       app.tell("blink");
       this.redraw();

@@ -8,7 +8,7 @@
 //   result(id)                 numbers that describe a result
 //   layer(id, name, pixels)    a PixelArray, given the number of pixels
 //   warped(id)                 the second frame, warped to the first, as a bitmap
-//   pixel(id, x, y, signal)    what explains a pixel: costs, slacks, choices
+//   pixel(id, x, y)            what explains a pixel: costs, slacks, choices
 //   track(id, x, y)            a point through the frames, {points}
 //   downloads(id, name, view, others)   files to save, [{label, name, url() -> Promise}]
 //
@@ -28,29 +28,21 @@ export function bitmap(blob) {
 
 async function sentence(response) {
   try {
-    const { detail } = await response.json();
-    if (typeof detail === "string") return detail;
-    // FastAPI's own list of wrong fields.
-    if (Array.isArray(detail)) return detail.map((wrong) => `${wrong.loc?.at(-1)}: ${wrong.msg}`).join("; ");
+    return (await response.json()).detail;
   } catch {
-    // Not JSON: the status has to do.
+    // Not from Hamflow, but from something in between.
+    return `The server answered with the status ${response.status}.`;
   }
-  return `The server answered with the status ${response.status}.`;
 }
 
 export class ServerStore {
   computes = true;
 
-  constructor(base = "api") {
-    this.base = base;
-  }
-
   async #fetch(path, options) {
     let response;
     try {
-      response = await fetch(`${this.base}/${path}`, options);
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
+      response = await fetch(`api/${path}`, options);
+    } catch {
       throw new StoreError("The server does not answer; is hamflow serve still running?");
     }
     if (!response.ok) throw new StoreError(await sentence(response));
@@ -98,7 +90,7 @@ export class ServerStore {
     return bitmap(await (await this.#fetch(`results/${id}/warped`)).blob());
   }
 
-  pixel(id, x, y, signal) { return this.#json(`results/${id}/pixel?x=${x}&y=${y}`, { signal }); }
+  pixel(id, x, y) { return this.#json(`results/${id}/pixel?x=${x}&y=${y}`); }
 
   track(id, x, y) { return this.#json(`results/${id}/track?x=${x}&y=${y}`); }
 
@@ -108,7 +100,7 @@ export class ServerStore {
     const file = (format, label, ending, query = "") => ({
       label,
       name: `${name}${ending}`,
-      url: async () => `${this.base}/results/${id}/download/${format}${query}`,
+      url: async () => `api/results/${id}/download/${format}${query}`,
     });
     return [
       file("flo", "Flow (.flo)", ".flo"),
@@ -127,7 +119,7 @@ export class ServerStore {
     // fetch cannot tell how much has been sent.
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
-      request.open("POST", `${this.base}/sources`);
+      request.open("POST", `api/sources`);
       request.upload.onprogress = (event) => progress?.(event.loaded / event.total);
       request.onerror = () => reject(new StoreError("The upload was interrupted; try again."));
       request.onload = async () => {
@@ -147,7 +139,7 @@ export class ServerStore {
 
   /** Tell every change of a job until it ends. */
   watch(job, told) {
-    const events = new EventSource(`${this.base}/jobs/${job}/events`);
+    const events = new EventSource(`api/jobs/${job}/events`);
     const over = (state) => ["done", "failed", "canceled"].includes(state);
     events.onmessage = (event) => {
       const news = JSON.parse(event.data);

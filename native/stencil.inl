@@ -7,8 +7,8 @@ struct Offset {
 
 // The vectors of a neighborhood, first those of 3 x 3. Places that are no neighbors have weight 0
 // and the last rank.
-struct Neighborhood {
-    Neighborhood(int radius, float deviation)
+struct Stencil {
+    Stencil(int radius, float deviation)
         : half(radius / 2), across((2 * half + 1 + width - 1) / width),
           vectors(3 + (2 * half + 1) * across), nearness(vectors * width, 0.0f),
           rank(vectors * width, most_ranks), offsets(vectors * width) {
@@ -42,14 +42,14 @@ struct Neighborhood {
 };
 
 // Fields with a margin: in the order of their columns, and with even and odd ones apart.
-class Planes {
+class PaddedFields {
    public:
-    Planes(int h, int w, int margin, int count)
+    PaddedFields(int h, int w, int margin, int count)
         : rows(h + 2 * margin), pitch(round_up(w + 2 * margin, 2 * width)), margin_(margin),
           half_(static_cast<std::size_t>(pitch) * rows),
-          pages_((2 * half_ * count + 2 * width) * sizeof(float)) {}
+          numbers_(2 * half_ * count + 2 * width), begin_(numbers_.data()) {}
 
-    float* field(int f) const { return static_cast<float*>(pages_.data()) + f * distance(); }
+    float* field(int f) const { return begin_ + f * distance(); }
     std::size_t distance() const { return 2 * half_; }  // from field to field
     // From the beginning of a field to a pixel, and to where it stands among its neighbors at even
     // distances.
@@ -65,11 +65,11 @@ class Planes {
     // row(to): writes what lies inside of the image.
     template <class Row>
     void write_row(int f, int y, float outside, const Row& row) const {
-        float* HAMFLOW_RESTRICT all = field(f) + at(y, -margin_);
+        float* __restrict all = field(f) + at(y, -margin_);
         std::fill_n(all, pitch, outside);
         row(all + margin_);
-        float* HAMFLOW_RESTRICT even = all + half_;
-        float* HAMFLOW_RESTRICT odd = even + pitch / 2;
+        float* __restrict even = all + half_;
+        float* __restrict odd = even + pitch / 2;
         for (int k = 0; k < pitch / 2; ++k) {
             even[k] = all[2 * k];
             odd[k] = all[2 * k + 1];
@@ -81,5 +81,6 @@ class Planes {
    private:
     int margin_;
     std::size_t half_;
-    Pages pages_;
+    Buffer<float> numbers_;
+    float* begin_;
 };

@@ -1,12 +1,16 @@
-"""Tables as text (CSV) of anyone: those of pairs, of points, of reports and of learning curves."""
+"""Files of text: tables (CSV) of anyone, such as of pairs or of points, and reports (JSON)."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from hamflow.errors import FileError
+from hamflow.io._atomic import atomic_write
 from hamflow.io._reading import open_regular
 
 
@@ -40,3 +44,20 @@ def read_rows(
                 "complete it."
             )
     return columns, rows
+
+
+def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows that have the same columns; None becomes an empty cell."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with atomic_write(path) as file:
+        # The name of a file need not be valid Unicode.
+        file.write(text.getvalue().encode(errors="surrogateescape"))
+
+
+def write_json(path: str | os.PathLike[str], report: dict[str, Any]) -> None:
+    """Write a dictionary to a JSON file."""
+    with atomic_write(path) as file:
+        file.write((json.dumps(report, indent=2) + "\n").encode())
