@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812  (its usual name)
@@ -82,34 +85,51 @@ class ChoiceNetwork(nn.Module):
             x = F.relu(up(join(x, fine)))
         return self.score(self.last(self.last_mix(x), kept[0]))[:, 0]
 
+    def layers(self) -> Iterator[nn.Conv2d]:
+        """Yield all layers but the first, in the order of native/choice.cpp."""
+        yield from self._mixed(self.mix[0])
+        for layer, mix in zip(self.down, self.mix[1:], strict=True):
+            yield layer
+            yield from self._mixed(mix)
+        yield self.deep
+        for join, up in zip(self.join, self.up, strict=True):
+            yield from (join.coarse, join.fine, up)
+        yield from self._mixed(self.last_mix)
+        yield from (self.last.coarse, self.last.fine, self.score)
+
+    @staticmethod
+    def _mixed(mix: Mixed) -> tuple[nn.Conv2d, nn.Conv2d]:
+        return mix.own, mix.shared
+
     @torch.no_grad()
     def numbers(self) -> NDArray[np.float32]:
-        """Return all numbers in the order of native/choice.cpp, normalization included."""
+        """Return all numbers as native/choice.cpp takes them, normalization included."""
         first = self.first.weight[:, :, 0, 0] / self.spread
         parts = [self.low, self.high, self.first.bias - first @ self.mean, first.T]
-
-        def add(layer: nn.Conv2d) -> None:
+        for layer in self.layers():
             if layer.bias is not None:
                 parts.append(layer.bias)
             parts.append(layer.weight.permute(1, 2, 3, 0))
-
-        def add_mixed(mix: Mixed) -> None:
-            add(mix.own)
-            add(mix.shared)
-
-        def add_joined(join: Joined) -> None:
-            add(join.coarse)
-            add(join.fine)
-
-        add_mixed(self.mix[0])
-        for layer, mix in zip(self.down, self.mix[1:], strict=True):
-            add(layer)
-            add_mixed(mix)
-        add(self.deep)
-        for join, up in zip(self.join, self.up, strict=True):
-            add_joined(join)
-            add(up)
-        add_mixed(self.last_mix)
-        add_joined(self.last)
-        add(self.score)
         return torch.cat([part.reshape(-1) for part in parts]).numpy().astype(np.float32)
+
+    @torch.no_grad()
+    def load(self, numbers: NDArray[np.float32]) -> None:
+        """Take all numbers from what `numbers` returned; means and spreads stay as they are."""
+        rest = torch.from_numpy(numbers)
+
+        def take(*shape: int) -> Tensor:
+            nonlocal rest
+            part, rest = rest[: math.prod(shape)], rest[math.prod(shape) :]
+            return part.reshape(shape)
+
+        self.low.copy_(take(FEATURES))
+        self.high.copy_(take(FEATURES))
+        bias, weight = take(UNITS[0]), take(FEATURES, UNITS[0]).T
+        self.first.weight.copy_((weight * self.spread)[:, :, None, None])
+        self.first.bias.copy_(bias + weight @ self.mean)
+        for layer in self.layers():
+            if layer.bias is not None:
+                layer.bias.copy_(take(len(layer.bias)))
+            outputs, inputs, *sides = layer.weight.shape
+            layer.weight.copy_(take(inputs, *sides, outputs).permute(3, 0, 1, 2))
+        assert not len(rest)

@@ -1,21 +1,26 @@
 """Fit the network of hamflow.refinement.choice to rendered scenes.
 
     python -m experiments.scripts.choice PHOTOGRAPHS FOLDER OUT.npy [--scenes 1150] [--minutes 70]
+        [--start OTHER.npy]
 
-Renders scenes, matches them at both scales of `balanced`, keeps in FOLDER what the network knows of
-all candidates, with their true errors; scenes that are there already are not made again. Then it
-teaches the network to prefer candidates with a small error, and writes its numbers. Every eighth
-scene is held out: its mean error with the affine flow, with the network's choice and with the best
-candidate is printed now and then.
+Renders scenes, matches them at both scales of `balanced` (every fifth scene: of `fast`), and keeps
+in FOLDER what the network knows of all candidates, with their true errors; scenes that are there
+already are not made again. Then it teaches the network to prefer candidates with a small error, and
+writes its numbers every five minutes. Every ninth scene is held out: its mean error with the
+affine flow, with the network's choice and with the best candidate is printed now and then.
+
+Both can be done at the same time, by two processes with the same FOLDER: one with --minutes 0, and
+one with --scenes 0, which takes up new scenes as they come.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,7 +36,7 @@ from experiments.stages import reduced
 from hamflow.config import preset_config
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
 from hamflow.io._atomic import atomic_write
-from hamflow.refinement import ChoiceCompletion, Upsampling
+from hamflow.refinement import ChoiceCompletion, LabelingCompletion, Upsampling
 from hamflow.refinement.choice import STEP, all_candidates, evidence_in_context
 from hamflow.refinement.completion import interpolated
 from hamflow.refinement.labeling import gather_candidates
@@ -39,7 +44,9 @@ from hamflow.stages import MatchEvidence
 
 MOST = 60.0  # errors above, in pixels, are all alike
 RATE, BATCH = 2e-3, 4
-HELD_OUT = 8
+HELD_OUT = 9
+AVERAGED = 400  # steps over which the written network is the mean
+EVERY = 5.0  # minutes between two judgments
 _WIDE = {"height": 436, "width": 1024}
 _BENT = {"elastic_share": 1.0, "max_strain": 0.5}
 SCENES = [
@@ -51,6 +58,18 @@ SCENES = [
     SyntheticConfig(
         height=370, width=1224, perspective_share=1.0, curved_share=0.4, max_displacement=180,
         camera_share=0.8, small_share=0,
+    ),
+    SyntheticConfig(
+        height=370, width=1224, perspective_share=1.0, curved_share=0.2, max_displacement=180,
+        camera_share=0.8, small_share=0, dull_share=0.5, thin_share=0.1,
+    ),
+    SyntheticConfig(
+        height=384, width=512, max_displacement=60, min_layers=6, max_layers=20, affine_share=1.0,
+        elastic_share=0.0, camera_share=0.6, motion_blur=0.0, fog=0.0,
+    ),
+    SyntheticConfig(
+        **_WIDE, max_displacement=150, min_displacement=3, articulated_share=0.5, camera_share=0.4,
+        motion_blur=0.7, shutter=0.8, max_blur=0.2, fog=0.5, fog_strength=0.8, dull_share=0.4,
     ),
 ]  # fmt: skip
 
@@ -74,8 +93,9 @@ def examples(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDA
         flow = scene.backward_flow if number % 2 else scene.flow
         scale = round(flow.shape[0] / matches.trusted.shape[0])
         truth = reduced(flow, scale)[0][::STEP, ::STEP]
-        filled = interpolated(matches.image, matches.flow, matches.trusted, ChoiceCompletion())
-        found = gather_candidates(filled, ChoiceCompletion())
+        completion = estimator.config.completion
+        filled = interpolated(matches.image, matches.flow, matches.trusted, completion)
+        found = gather_candidates(filled, completion)
         candidates = all_candidates(matches, filled, found)
         features, fields, _ = evidence_in_context(matches, filled, candidates)
         error = np.linalg.norm(candidates.motion[:, ::STEP, ::STEP] - truth, axis=3) * scale
@@ -86,17 +106,26 @@ def examples(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDA
         }
 
 
-def gather(photographs: str, folder: Path, count: int) -> None:
+def recording(preset: str) -> hamflow.Estimator:
+    """Return an estimator whose completions are remembered."""
+    config = preset_config(preset)
+    settings = {f.name: getattr(config.completion, f.name) for f in fields(LabelingCompletion)}
+    return hamflow.Estimator(
+        replace(config, refinement=Upsampling(), completion=Recorder(**settings))
+    )
+
+
+def gather(photographs: Path, folder: Path, count: int) -> None:
     """Write one file for each example of each scene."""
     folder.mkdir(parents=True, exist_ok=True)
     data = [SyntheticDataset(config, photographs, seed=7, size=count) for config in SCENES]
-    config = replace(preset_config("balanced"), refinement=Upsampling(), completion=Recorder())
-    estimator = hamflow.Estimator(config)
+    estimators = [recording("fast"), *[recording("balanced")] * 4]
     for number in range(count):
         done = folder / f"{number:05d}.done"
         if done.exists():
             continue
-        for k, example in enumerate(examples(estimator, data[number % len(data)][number])):
+        estimator, scene = estimators[number % 5], data[number % len(data)][number]
+        for k, example in enumerate(examples(estimator, scene)):
             with atomic_write(folder / f"{number:05d}-{k}.npz") as file:
                 np.savez(file, **example)
         done.touch()
@@ -153,31 +182,51 @@ def judge(network: ChoiceNetwork, paths: list[Path]) -> str:
     return f"affine {affine:.3f}, chosen {chosen:.3f}, best {best:.3f}"
 
 
-def fit(folder: Path, minutes: float) -> ChoiceNetwork:
-    """Teach a network for some time."""
+def fit(folder: Path, out: Path, minutes: float, start: Path | None) -> None:
+    """Teach a network for some time, and write the mean of its last states now and then."""
     paths = sorted(folder.glob("*.npz"))
-    held = [path for path in paths if int(path.name[:5]) % HELD_OUT == 0]
-    learned = [path for path in paths if path not in set(held)]
     network = ChoiceNetwork()
-    some = [load(path)["features"] for path in random.sample(learned, min(60, len(learned)))]
+    some = [load(path)["features"] for path in random.sample(paths, min(60, len(paths)))]
     rows = [x.permute(0, 2, 3, 1).reshape(-1, x.shape[1]) for x in some]
     network.normalize(torch.cat([x[torch.randint(len(x), (3000,))] for x in rows]))
+    if start is not None:
+        network.load(np.load(start, allow_pickle=False))
+    mean = copy.deepcopy(network)
     optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=1e-3)
-    start, step = time.monotonic(), 0
-    while (part := (time.monotonic() - start) / (60 * minutes)) < 1:
+    begin, step, written = time.monotonic(), 0, 0.0
+    while (passed := (time.monotonic() - begin) / 60) < minutes:
+        part = passed / minutes
         rate = RATE * min(1, (step + 1) / 100) * (0.5 + 0.5 * math.cos(math.pi * part)) + 1e-5
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad()
-        for path in random.choices(learned, k=BATCH):
+        for path in random.choices([p for p in paths if not held_out(p)], k=BATCH):
             (loss_of(network, varied(load(path), network)) / BATCH).backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
-        if step % 500 == 0:
-            print(f"step {step}: {judge(network, held[:40])}", flush=True)
+        with torch.no_grad():
+            share = max(1 / (step + 1), 1 / AVERAGED)
+            for slow, fast in zip(mean.parameters(), network.parameters(), strict=True):
+                slow.lerp_(fast, share)
         step += 1
-    print(f"step {step}: {judge(network, held)}", flush=True)
-    return network
+        if passed - written >= EVERY:
+            written, paths = passed, sorted(folder.glob("*.npz"))
+            held = [path for path in paths if held_out(path)][:160:2]
+            print(f"{passed:.0f} min, step {step}: {judge(mean, held)}", flush=True)
+            write(out, mean)
+    print(f"step {step}: {judge(mean, [path for path in paths if held_out(path)])}", flush=True)
+    write(out, mean)
+
+
+def held_out(path: Path) -> bool:
+    """Return whether an example is of a scene that is not learned from."""
+    return int(path.name[:5]) % HELD_OUT == 0
+
+
+def write(out: Path, network: ChoiceNetwork) -> None:
+    """Write the numbers of a network."""
+    with atomic_write(out) as file:
+        np.save(file, network.numbers())
 
 
 def main(
@@ -187,13 +236,14 @@ def main(
     *,
     scenes: int = 1150,
     minutes: float = 70,
+    start: Path | None = None,
 ) -> None:
     """Gather, fit, write."""
     random.seed(0)
     torch.manual_seed(0)
     gather(photographs, folder, scenes)
-    with atomic_write(out) as file:
-        np.save(file, fit(folder, minutes).numbers())
+    if minutes:
+        fit(folder, out, minutes, start)
 
 
 if __name__ == "__main__":
