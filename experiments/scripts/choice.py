@@ -241,7 +241,8 @@ def main(
     """Gather, fit, write."""
     random.seed(0)
     torch.manual_seed(0)
-    gather(photographs, folder, scenes)
+    if scenes:
+        gather(photographs, folder, scenes)
     if minutes:
         fit(folder, out, minutes, start)
 
