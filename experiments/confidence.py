@@ -122,10 +122,8 @@ class Judged:
 def rendered(photographs: Path, scratch: Path, count: int, seed: int) -> Iterator[tuple[str, Any]]:
     """Yield scenes and their kinds in turns; `scratch` is a folder for their pictures."""
     folders = {"photographs": photographs, "plain": scratch / "plain", "blank": scratch / "blank"}
-    write_pictures(photographs, folders["plain"], _PLAIN, 40, seed)
+    write_plain(photographs, folders["plain"], seed)
     write_pictures(photographs, folders["blank"], _BLANK, 24, seed)
-    for k, path in enumerate(sorted(photographs.iterdir())[:20]):
-        shutil.copy(path, folders["plain"] / f"photograph{k:03d}{path.suffix}")
     data = [
         (name, SyntheticDataset(config, folders[folder], seed=seed))
         for name, (folder, config) in KINDS.items()
@@ -167,6 +165,13 @@ def judged(estimators: dict[str, hamflow.Estimator], kind: str, pair: Any) -> It
         )
         error = np.linalg.norm(result.flow - pair.flow, axis=2).astype(np.float32)
         yield Judged(kind, preset, known, min(finest, scale), error, pair.occluded, result)
+
+
+def write_plain(photographs: Path, folder: Path, seed: int) -> None:
+    """Make pictures of which two thirds have little or no texture."""
+    write_pictures(photographs, folder, _PLAIN, 40, seed)
+    for k, path in enumerate(sorted(photographs.iterdir())[:20]):
+        shutil.copy(path, folder / f"photograph{k:03d}{path.suffix}")
 
 
 def write_pictures(

@@ -19,7 +19,7 @@ import copy
 import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,10 +31,16 @@ from numpy.typing import NDArray
 
 import hamflow
 from experiments.choice_network import ChoiceNetwork
-from experiments.confidence import KINDS
+from experiments.confidence import KINDS, write_plain
+from experiments.scripts.flicker import shaken
 from experiments.stages import reduced
 from hamflow.config import preset_config
-from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
+from hamflow.datasets.synthetic import (
+    SyntheticConfig,
+    SyntheticDataset,
+    SyntheticScene,
+    render_sequence,
+)
 from hamflow.io._atomic import atomic_write
 from hamflow.refinement import ChoiceCompletion, LabelingCompletion, Upsampling
 from hamflow.refinement.choice import STEP, all_candidates, evidence_in_context
@@ -72,6 +78,18 @@ SCENES = [
         motion_blur=0.7, shutter=0.8, max_blur=0.2, fog=0.5, fog_strength=0.8, dull_share=0.4,
     ),
 ]  # fmt: skip
+# Of surfaces of which most are plain, so that borders of motions have to be sought at edges.
+PLAIN_SCENES = [
+    SyntheticConfig(height=384, width=512, max_displacement=60, camera_share=0.4),
+    SyntheticConfig(
+        height=384, width=512, max_displacement=60, perspective_share=1.0, curved_share=0.2
+    ),
+    SyntheticConfig(**_WIDE, max_displacement=80, still_share=0.4, max_layers=8, motion_blur=0.3),
+]
+
+
+# Pairs that follow another one: every seventh of all. The camera shakes by up to so many pixels.
+FOLLOWING, SHAKE = 7, 4
 
 
 class Recorder(ChoiceCompletion):
@@ -85,10 +103,15 @@ class Recorder(ChoiceCompletion):
         return super().__call__(matches)
 
 
-def examples(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield what the network knows of a scene, for each scale and direction, and the errors."""
+def examples(
+    estimator: hamflow.Estimator, estimate: Callable[[], object], scene: Any
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield what the network knows, for each scale and direction, and the errors.
+
+    `estimate` is a call that estimates the scene.
+    """
     Recorder.seen.clear()
-    estimator.estimate(scene.image0, scene.image1)
+    estimate()
     for number, matches in enumerate(Recorder.seen):
         flow = scene.backward_flow if number % 2 else scene.flow
         scale = round(flow.shape[0] / matches.trusted.shape[0])
@@ -115,17 +138,52 @@ def recording(preset: str) -> hamflow.Estimator:
     )
 
 
+def of_scene(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield the examples of a pair by itself."""
+    return examples(estimator, lambda: estimator.estimate(scene.image0, scene.image1), scene)
+
+
+def of_following(
+    estimator: hamflow.Estimator, scenes: SyntheticDataset, number: int
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield the examples of the second pair of a sequence, whose motions need not go on."""
+    rng = np.random.default_rng(number)
+    sides = {s: getattr(scenes.config, s) + 2 * SHAKE for s in ("height", "width")}
+    config = replace(scenes.config, **sides)
+    most = int(rng.integers(SHAKE + 1))
+    steps = rng.integers(-most, most + 1, (3, 2))
+    pairs = render_sequence(config, [scenes.seed, number], scenes.textures, 3)
+    before, now = shaken(pairs, steps, SHAKE)
+    if rng.random() < 0.15:  # there and back again
+        now = SyntheticScene(
+            before.image1, before.image0, before.backward_flow, before.backward_occluded,
+            before.flow, before.occluded,
+        )  # fmt: skip
+    frames = [estimator.frame(image) for image in (before.image0, now.image0, now.image1)]
+    matches = estimator.between(*frames[:2])[1]
+    yield from examples(estimator, lambda: estimator.between(*frames[1:], previous=matches), now)
+
+
 def gather(photographs: Path, folder: Path, count: int) -> None:
     """Write one file for each example of each scene."""
-    folder.mkdir(parents=True, exist_ok=True)
-    data = [SyntheticDataset(config, photographs, seed=7, size=count) for config in SCENES]
+    hamflow.set_num_threads(1)  # or the directions would come in any order
+    plain = folder / "plain"
+    if not plain.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_plain(photographs, plain, 7)
+    kinds = [(photographs, c) for c in SCENES] + [(plain, c) for c in PLAIN_SCENES]
+    data = [SyntheticDataset(config, pictures, seed=7, size=count) for pictures, config in kinds]
     estimators = [recording("fast"), *[recording("balanced")] * 4]
     for number in range(count):
         done = folder / f"{number:05d}.done"
         if done.exists():
             continue
-        estimator, scene = estimators[number % 5], data[number % len(data)][number]
-        for k, example in enumerate(examples(estimator, scene)):
+        estimator, scenes = estimators[number % 5], data[number % len(data)]
+        if number % FOLLOWING == 0:
+            found = of_following(estimator, scenes, number)
+        else:
+            found = of_scene(estimator, scenes[number])
+        for k, example in enumerate(found):
             with atomic_write(folder / f"{number:05d}-{k}.npz") as file:
                 np.savez(file, **example)
         done.touch()

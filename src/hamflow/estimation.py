@@ -148,7 +148,7 @@ def matched(
                 sure = [
                     mask & (match.decided > 0) for mask, match in zip(trusted, found, strict=True)
                 ]
-            known = match_evidence(frames, found, sure, step.scale, matches)
+            known = match_evidence(frames, found, sure, step.scale, matches, step.expected)
             completed = _completed(known, config.completion, route, warm=step.warm)
         matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         matches = replace(matches, warm=step.warm)
