@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: N812  (its usual name)
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-FEATURES, FIELDS, UNITS = 23, 3, (16, 24, 32, 32)
+FEATURES, FIELDS, UNITS = 23, 3, (16, 24, 48, 48)
 
 
 class Mixed(nn.Module):

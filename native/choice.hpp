@@ -8,7 +8,7 @@ namespace hamflow {
 constexpr int choice_features = 23, choice_fields = 3;
 
 // Channels of the four resolutions, from fine to coarse.
-constexpr int choice_units[4] = {16, 24, 32, 32};
+constexpr int choice_units[4] = {16, 24, 48, 48};
 static_assert(choice_units[2] == choice_units[3], "what is joined has the units of the finer one");
 
 struct Choice {

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-FEATURES, FIELDS, UNITS = 23, 3, (16, 24, 32, 32)
+FEATURES, FIELDS, UNITS = 23, 3, (16, 24, 48, 48)
+SIZE = 107222  # numbers of a network
 
 
 def random_network(rng: np.random.Generator) -> Array:
     """Small numbers, and bounds that some features exceed."""
-    network = rng.normal(size=58470) * 0.15
+    network = rng.normal(size=SIZE) * 0.15
     network[:FEATURES], network[FEATURES : 2 * FEATURES] = -1, 1
     return network.astype(np.float32)
 

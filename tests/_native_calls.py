@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from _choice_reference import SIZE as CHOICE_SIZE
 from hamflow import _native
 
 Array = NDArray[Any]
@@ -106,7 +107,7 @@ def completion_and_refinement() -> dict[str, Arguments]:
         | {"first": zeros(H, W, 3), "second": zeros(H, W, 3)}
         | {"out": zeros(2, (H + 1) // 2, (W + 1) // 2)},
         "score_in_context": {"features": zeros(2, 23, H, W), "fields": zeros(3, H, W)}
-        | {"network": zeros(58470), "score": zeros(2, H, W)},
+        | {"network": zeros(CHOICE_SIZE), "score": zeros(2, H, W)},
         "choose_candidates": steps
         | pixel
         | {"unary": zeros(1, 2), "motion": zeros(2, H, W, 2), "how": (1.0, 1)}

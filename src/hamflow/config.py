@@ -13,6 +13,7 @@ from hamflow._tables import build, config_of_file
 from hamflow.crf.joint_model import JointModel
 from hamflow.errors import InputError
 from hamflow.refinement import (
+    ChoiceCompletion,
     GuardedRefinement,
     LabelingCompletion,
     NoCompletion,
@@ -77,7 +78,7 @@ class EstimatorConfig:
     bidirectional: bool = True
     memory: float = 2.0
     matcher: Matcher = field(default_factory=_fitted)
-    completion: Completion = field(default_factory=LabelingCompletion)
+    completion: Completion = field(default_factory=ChoiceCompletion)
     refinement: Refinement = field(default_factory=GuardedRefinement)
     temporal: Temporal = field(default_factory=NoTemporal)
 

@@ -31,6 +31,7 @@ _ALL = FEATURES + 3
 # What the labeling does not know of: the matched and the coarse flow.
 _UNLIKELY = np.float32(3)
 _PLANES = 7  # of the candidates of the labeling
+_SAME = np.float32(1e-4)  # pixels by which two candidates differ that are meant to be equal
 _SQUARE = np.full(3, 1 / 3, np.float32)  # over which colors are compared
 
 
@@ -65,6 +66,9 @@ class ChoiceCompletion(LabelingCompletion):
         unary = np.empty((len(pixel), len(found.motion)), np.float32)
         score_candidates(matches, filled, found, pixel, score=unary)
         self._choose_again(pixel, unary, found.motion, filled, chosen)
+        # Planes round: what does not move has to have the motion that was matched, which is 0.
+        same = np.abs(chosen - filled.flow) < _SAME
+        np.copyto(chosen, filled.flow, where=same)
         return chosen, filled.distance
 
     def _choose_again(

@@ -19,8 +19,10 @@ from hamflow.refinement.variational import VariationalRefinement, features_of, r
 # Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
 # keeps smoothness away, and the data term counts beside it.
 _LOOSE = 6.0
-# Warps at half of the finest size, at least, if there are few at the finest one.
-_HALF_SIZE_WARPS = 4
+# Of a pair that follows another one: warps at half of the finest size, at least; and how each warp
+# is solved, nearer to its optimum than for a pair by itself (docs/decisions.md).
+_HALF_SIZE_WARPS = 6
+_FOLLOWING = {"inner": 1, "sweeps": 20, "omega": 1.9}
 # How far from a boundary pixels choose: the enlarged flow is wrong about as far.
 _REACH = 2
 
@@ -95,10 +97,10 @@ class GuardedRefinement(VariationalRefinement):
                 # What the coarser scale could not show: first the motions, then their boundaries.
                 limit *= scale // finer if near else 2
                 strict = warps // 2
-                flow = self._within(limit, images, flow, weight, warps - strict, loose=True)
+                flow = step._within(limit, images, flow, weight, warps - strict, loose=True)
                 choice = MotionChoice(rounds=rounds, reach=_REACH)
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
-            return self._within(limit / 2, images, flow, weight, strict, loose=False)
+            return step._within(limit / 2, images, flow, weight, strict, loose=False)
 
         return coarse_to_fine(
             frames[0],
@@ -145,7 +147,7 @@ class FollowingRefinement(GuardedRefinement):
     """The same with fewer warps at the finest scale, as the next pair of a video has it.
 
     Warps at half of its size cost a quarter: so that scale is never left out, and half of the
-    warps are enough at the finest one.
+    warps are enough at the finest one. The robust weights are updated once per warp.
     """
 
     twice: ClassVar[bool] = True
@@ -158,4 +160,4 @@ class FollowingRefinement(GuardedRefinement):
             fewer = (warps + 1) // 2
             warps = {finest: fewer, 2 * finest: max(_HALF_SIZE_WARPS, fewer)}.get(finer, warps)
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return GuardedRefinement(**values | {"warps": warps})
+        return GuardedRefinement(**values | _FOLLOWING | {"warps": warps})
