@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -70,6 +70,11 @@ class ChoiceCompletion(LabelingCompletion):
         same = np.abs(chosen - filled.flow) < _SAME
         np.copyto(chosen, filled.flow, where=same)
         return chosen, filled.distance
+
+    def warm_started(self) -> LabelingCompletion:  # type: ignore[override]
+        """Return the completion for what `with_opposite` leaves to it: the labeling will do."""
+        found = super().warm_started()
+        return LabelingCompletion(**{f.name: getattr(found, f.name) for f in fields(found)})
 
     def _choose_again(
         self,
