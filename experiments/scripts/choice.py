@@ -19,7 +19,7 @@ import copy
 import math
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,15 +32,9 @@ from numpy.typing import NDArray
 import hamflow
 from experiments.choice_network import ChoiceNetwork
 from experiments.confidence import KINDS, write_plain
-from experiments.scripts.flicker import shaken
 from experiments.stages import reduced
 from hamflow.config import preset_config
-from hamflow.datasets.synthetic import (
-    SyntheticConfig,
-    SyntheticDataset,
-    SyntheticScene,
-    render_sequence,
-)
+from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
 from hamflow.io._atomic import atomic_write
 from hamflow.refinement import ChoiceCompletion, LabelingCompletion, Upsampling
 from hamflow.refinement.choice import STEP, all_candidates, evidence_in_context
@@ -88,10 +82,6 @@ PLAIN_SCENES = [
 ]
 
 
-# Pairs that follow another one: every seventh of all. The camera shakes by up to so many pixels.
-FOLLOWING, SHAKE = 7, 4
-
-
 class Recorder(ChoiceCompletion):
     """The completion, which also remembers what it was asked."""
 
@@ -103,15 +93,10 @@ class Recorder(ChoiceCompletion):
         return super().__call__(matches)
 
 
-def examples(
-    estimator: hamflow.Estimator, estimate: Callable[[], object], scene: Any
-) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield what the network knows, for each scale and direction, and the errors.
-
-    `estimate` is a call that estimates the scene.
-    """
+def examples(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield what the network knows of a scene, for each scale and direction, and the errors."""
     Recorder.seen.clear()
-    estimate()
+    estimator.estimate(scene.image0, scene.image1)
     for number, matches in enumerate(Recorder.seen):
         flow = scene.backward_flow if number % 2 else scene.flow
         scale = round(flow.shape[0] / matches.trusted.shape[0])
@@ -138,32 +123,6 @@ def recording(preset: str) -> hamflow.Estimator:
     )
 
 
-def of_scene(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield the examples of a pair by itself."""
-    return examples(estimator, lambda: estimator.estimate(scene.image0, scene.image1), scene)
-
-
-def of_following(
-    estimator: hamflow.Estimator, scenes: SyntheticDataset, number: int
-) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield the examples of the second pair of a sequence, whose motions need not go on."""
-    rng = np.random.default_rng(number)
-    sides = {s: getattr(scenes.config, s) + 2 * SHAKE for s in ("height", "width")}
-    config = replace(scenes.config, **sides)
-    most = int(rng.integers(SHAKE + 1))
-    steps = rng.integers(-most, most + 1, (3, 2))
-    pairs = render_sequence(config, [scenes.seed, number], scenes.textures, 3)
-    before, now = shaken(pairs, steps, SHAKE)
-    if rng.random() < 0.15:  # there and back again
-        now = SyntheticScene(
-            before.image1, before.image0, before.backward_flow, before.backward_occluded,
-            before.flow, before.occluded,
-        )  # fmt: skip
-    frames = [estimator.frame(image) for image in (before.image0, now.image0, now.image1)]
-    matches = estimator.between(*frames[:2])[1]
-    yield from examples(estimator, lambda: estimator.between(*frames[1:], previous=matches), now)
-
-
 def gather(photographs: Path, folder: Path, count: int) -> None:
     """Write one file for each example of each scene."""
     hamflow.set_num_threads(1)  # or the directions would come in any order
@@ -178,12 +137,8 @@ def gather(photographs: Path, folder: Path, count: int) -> None:
         done = folder / f"{number:05d}.done"
         if done.exists():
             continue
-        estimator, scenes = estimators[number % 5], data[number % len(data)]
-        if number % FOLLOWING == 0:
-            found = of_following(estimator, scenes, number)
-        else:
-            found = of_scene(estimator, scenes[number])
-        for k, example in enumerate(found):
+        scene = data[number % len(data)][number]
+        for k, example in enumerate(examples(estimators[number % 5], scene)):
             with atomic_write(folder / f"{number:05d}-{k}.npz") as file:
                 np.savez(file, **example)
         done.touch()

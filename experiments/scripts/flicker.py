@@ -64,19 +64,16 @@ def plain_textures(photographs: TextureSet) -> TextureSet:
     return TextureSet(found)
 
 
-def shaken(
-    pairs: list[SyntheticScene], steps: NDArray[np.int64], margin: int
-) -> list[SyntheticScene]:
-    """Return what a camera sees that is this many whole pixels (x, y) off in each frame.
-
-    The frames lose the margin, which is as long as the longest step, on all sides.
-    """
-    where = [margin + step for step in steps]
+def shaken(pairs: list[SyntheticScene], seed: int) -> list[SyntheticScene]:
+    """Return what a camera sees that moves by whole pixels from frame to frame."""
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(-1, 2, (len(pairs) + 1, 2)) * (seed % 2)
+    where = [MARGIN + step for step in steps]
 
     def part(field: NDArray, left: int, top: int) -> NDArray:  # type: ignore[type-arg]
         height, width = field.shape[:2]
-        rows = slice(top, height - 2 * margin + top)
-        return np.ascontiguousarray(field[rows, left : width - 2 * margin + left])
+        rows = slice(top, height - 2 * MARGIN + top)
+        return np.ascontiguousarray(field[rows, left : width - 2 * MARGIN + left])
 
     found = []
     for pair, (here, there) in zip(pairs, pairwise(where), strict=True):
@@ -154,10 +151,9 @@ def main(
     sequences = []
     if photographs is not None:
         textures = plain_textures(load_textures(photographs))
-        for k in range(count):
-            steps = np.random.default_rng(k).integers(-MARGIN, MARGIN + 1, (FRAMES, 2)) * (k % 2)
-            pairs = render_sequence(CONFIG, [seed, k], textures, FRAMES)
-            sequences.append(shaken(pairs, steps, MARGIN))
+        sequences = [
+            shaken(render_sequence(CONFIG, [seed, k], textures, FRAMES), k) for k in range(count)
+        ]
     images_of = {}
     for path in videos:
         read = open_frames(path).read()

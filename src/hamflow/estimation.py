@@ -19,7 +19,7 @@ from hamflow.pipeline.matches import Matches, match_evidence
 from hamflow.pipeline.route import Route
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
-from hamflow.refinement import check, with_opposite
+from hamflow.refinement import AffineCompletion, check, with_opposite
 from hamflow.result import FlowResult
 from hamflow.stages import Completion, MatchEvidence, following
 from hamflow.window import Window
@@ -148,7 +148,7 @@ def matched(
                 sure = [
                     mask & (match.decided > 0) for mask, match in zip(trusted, found, strict=True)
                 ]
-            known = match_evidence(frames, found, sure, step.scale, matches, step.expected)
+            known = match_evidence(frames, found, sure, step.scale, matches)
             completed = _completed(known, config.completion, route, warm=step.warm)
         matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         matches = replace(matches, warm=step.warm)
@@ -161,9 +161,11 @@ def _completed(
     known: list[MatchEvidence], completion: Completion, route: Route, *, warm: bool
 ) -> list[tuple[Flow, Field]]:
     """Return the completed flow of each direction, and how far each pixel is from a match."""
+    if warm:
+        completion = following(completion)
     stages = [completion] * len(known)
-    if warm:  # the forward flow tells most of the backward one
-        stages[1:] = [following(completion)]
+    if warm and isinstance(completion, AffineCompletion):  # the opposite tells most of the flow
+        stages[1:] = [completion.beside_opposite()]
     completed = for_each(
         lambda k: stages[k](known[k]),
         range(len(known)),

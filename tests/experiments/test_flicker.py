@@ -29,13 +29,13 @@ def test_a_shaking_camera() -> None:
     scene = rng.integers(0, 256, (14, 18, 3), np.uint8)
     still, hidden = np.zeros((14, 18, 2), np.float32), np.zeros((14, 18), np.bool_)
     pair = flicker.SyntheticScene(scene, scene, still, hidden, still, hidden)
-    for found in flicker.shaken([pair] * 5, rng.integers(-2, 3, (6, 2)), 2):
-        assert found.image0.shape == (10, 14, 3)
-        u, v = found.flow[5, 7].astype(int)
+    for found in flicker.shaken([pair] * 5, seed=1):
+        assert found.image0.shape == (12, 16, 3)
+        u, v = found.flow[6, 8].astype(int)
         assert (found.flow == [u, v]).all()
-        assert (found.image1[5 + v, 7 + u] == found.image0[5, 7]).all()
-        assert found.occluded.sum() == 10 * 14 - (10 - abs(v)) * (14 - abs(u))
-    for found in flicker.shaken([pair] * 2, np.zeros((3, 2), np.int64), 1):
+        assert (found.image1[6 + v, 8 + u] == found.image0[6, 8]).all()
+        assert found.occluded.sum() == 12 * 16 - (12 - abs(v)) * (16 - abs(u))
+    for found in flicker.shaken([pair] * 2, seed=2):
         assert not found.flow.any()
 
 

@@ -154,5 +154,5 @@ def test_the_other_direction_tells_the_details() -> None:
 
 
 def test_a_cell_never_becomes_too_large() -> None:
-    assert AffineCompletion(cell=3).warm_started().cell == 6
-    assert AffineCompletion(cell=64).warm_started() == AffineCompletion(cell=64)
+    assert AffineCompletion(cell=3).beside_opposite().cell == 6
+    assert AffineCompletion(cell=64).beside_opposite() == AffineCompletion(cell=64)

@@ -81,15 +81,11 @@ def match_evidence(
     trusted: Sequence[Mask],
     scale: int,
     coarser: Matches | None = None,
-    expected: Sequence[Flow] | None = None,
 ) -> list[MatchEvidence]:
-    """Return what a completion gets to know of each direction that was matched.
-
-    What the pair before lets expect takes the place of the flow of a coarser scale.
-    """
+    """Return what a completion gets to know of each direction that was matched."""
     both = [(match.flow, mask) for match, mask in zip(found, trusted, strict=True)]
     images = frames[0].at(scale), frames[1].at(scale)
-    coarse: Sequence[Flow | None] = expected or [None] * len(both)
+    coarse: list[Flow | None] = [None] * len(both)
     if coarser is not None and coarser.scale > scale:
         coarse = [
             enlarged_flow(d.completed, coarser.scale // scale, images[0].shape[:2])

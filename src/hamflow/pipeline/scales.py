@@ -52,8 +52,6 @@ class SearchStep:
         Whether to use the coarse descriptors, too.
     priors : tuple of Prior, optional
         For each direction, what the coarser scale found.
-    expected : tuple of (H, W, 2) array of float32, optional
-        For each direction, the flow that goes on from the pair before.
     """
 
     scale: int
@@ -62,7 +60,6 @@ class SearchStep:
     share: float = 0.1
     coarse: bool = False
     priors: tuple[Prior, ...] | None = None
-    expected: tuple[Flow, ...] | None = None
 
     @property
     def warm(self) -> bool:
@@ -183,10 +180,7 @@ class SearchPlan:
         if self._config.prior and previous.scale > 1:
             strength = np.float32(self._config.prior)
             priors = tuple(Prior(flow, strength * weight) for flow, weight in expected)
-        flows = tuple(flow for flow, _ in expected)
-        return SearchStep(
-            previous.scale, tuple(windows), tuple(labels), priors=priors, expected=flows
-        )
+        return SearchStep(previous.scale, tuple(windows), tuple(labels), priors=priors)
 
 
 def plan_scales(shape: tuple[int, int], config: EstimatorConfig) -> list[int]:

@@ -71,10 +71,10 @@ class ChoiceCompletion(LabelingCompletion):
         np.copyto(chosen, filled.flow, where=same)
         return chosen, filled.distance
 
-    def warm_started(self) -> LabelingCompletion:  # type: ignore[override]
-        """Return the completion for what `with_opposite` leaves to it: the labeling will do."""
-        found = super().warm_started()
-        return LabelingCompletion(**{f.name: getattr(found, f.name) for f in fields(found)})
+    def warm_started(self) -> LabelingCompletion:
+        """Return the labeling: in real videos the choice flickers more (docs/decisions.md)."""
+        names = [f.name for f in fields(LabelingCompletion)]
+        return LabelingCompletion(**{name: getattr(self, name) for name in names})
 
     def _choose_again(
         self,

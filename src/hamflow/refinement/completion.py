@@ -74,7 +74,7 @@ class AffineCompletion:
         """Return the completed flow, and the distance of each pixel to the nearest match."""
         return complete(matches.image, matches.flow, matches.trusted, self)
 
-    def warm_started(self) -> Self:
+    def beside_opposite(self) -> Self:
         """Return the completion for what `with_opposite` leaves to it: larger cells will do."""
         return replace(self, cell=min(2 * self.cell, _LARGEST_CELL))
 
