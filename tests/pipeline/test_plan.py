@@ -80,8 +80,8 @@ print(json.dumps([plan.at_least, plan.peak, plan.at_most, peak_memory()]))
         (2560, 1440, "balanced", 128, "500MB", True),
         (480, 320, "paper", 64, None, False),
         # With a scale, and out of core.
-        (1600, 1000, "balanced", 160, "420MB", False, 2),
-        (1600, 1000, "balanced", "auto", "440MB", False, 2),
+        (1600, 1000, "balanced", 320, "600MB", False, 2),
+        (1600, 1000, "balanced", "auto", "640MB", False, 2),
     ],
 )
 def test_measured_peaks(run: tuple[Any, ...], tmp_path: Path) -> None:
@@ -142,15 +142,15 @@ def test_the_window_that_is_found_decides(motion: int) -> None:
 
 
 def test_labels_that_do_not_fit_are_on_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    whole = hamflow.plan(1600, 1000, window=128, scale=2)
+    whole = hamflow.plan(1600, 1000, window=512, scale=2)
     assert whole.disk == 0
-    found = hamflow.plan(1600, 1000, window=128, scale=2, max_memory=whole.smallest)
-    assert found.disk == 500 * 800 * (65 + 65) * 6
-    assert found.matched_labels < 500 * 800 * (65 + 65)
+    found = hamflow.plan(1600, 1000, window=512, scale=2, max_memory=whole.smallest)
+    assert found.disk == 500 * 800 * (257 + 257) * 6
+    assert found.matched_labels < 500 * 800 * (257 + 257)
     assert found.stages["matching"] < whole.stages["matching"]
-    words = ["--window", "128", "--scale", "2", "--max-memory", str(whole.smallest)]
+    words = ["--window", "512", "--scale", "2", "--max-memory", str(whole.smallest)]
     assert main(["plan", "1600", "1000", *words]) == 0
-    assert "Labels: in temporary files, 312 MB on the disk" in capsys.readouterr().out
+    assert "Labels: in temporary files, 1.23 GB on the disk" in capsys.readouterr().out
     # The local model needs no files.
     local = replace(PRESETS["fast"], matcher=LocalModel())
     least = hamflow.plan(1600, 1000, local, window=512, scale=2).smallest

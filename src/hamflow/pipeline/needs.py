@@ -24,10 +24,11 @@ _BASE = 50_000_000
 _JOINT, _PRIOR, _LOCAL = 6.5, 2.0, 1.3
 # Out of core: how many parts of volumes; of a label of a prior; of a pixel; of a label on the disk.
 _PARTS, _STREAMED_PRIOR, _STREAMED, _ON_DISK = 4, 0.6, 60, 6
-# Of a pixel of the matching scale: what stays of the matches, and what a completion takes besides.
-_MATCHED, _COMPLETED = 200, {"none": 0, "choice": 1100}
-# It depends on how many planes there are, and how many pixels have no match: usually, and at most.
-_USUALLY_COMPLETED, _AT_MOST_COMPLETED = 500, 660
+# Of a pixel of the matching scale: what stays of the matches, and what a completion takes besides,
+# which depends on how many planes there are, and how many pixels have no match: usually, at most.
+_MATCHED, _COMPLETED = 200, {"none": (0, 0), "choice": (850, 1100)}
+_OTHERWISE_COMPLETED = 500, 660
+_STAYS = 100  # what the choice at coarser scales leaves behind, besides what is kept for reuse
 # Of a pixel that is described at the matching scale, or for cells at the coarsest one.
 _DESCRIBED, _CELLS = 20, 80
 # Of a pixel of the images: two images of 8 bits, and in floating point.
@@ -163,8 +164,7 @@ def needs(
         streamed_label = _STREAMED_PRIOR
     if window is None and config.coarse_model:
         describing += _CELLS * math.prod(reduced_shape(shape, max(1, scales[0] // 4)))
-    completed = _COMPLETED.get(config.completion.method, _USUALLY_COMPLETED)
-    most_completed = _COMPLETED.get(config.completion.method, _AT_MOST_COMPLETED)
+    completed, most_completed = _COMPLETED.get(config.completion.method, _OTHERWISE_COMPLETED)
     refining, finest = _NOT_REFINED, min(getattr(config.refinement, "finest", 1), scale)
     if hasattr(config.refinement, "finest"):
         refining = _ONCE if getattr(config.refinement, "inner", 1) == 1 else _SEVERAL
@@ -176,9 +176,10 @@ def needs(
         while on_the_way > IN_MEMORY:
             on_the_way /= 4
     mapped, two = _MAPPED if to_files else 0, config.bidirectional
-    beside = 2 if two and get_num_threads() > 1 else 0  # directions that are completed at a time
+    beside = 2 if two and get_num_threads() > 1 else 1  # directions that are completed at a time
+    stays = _STAYS if config.completion.method == "choice" and window is None else 0
     return Needs(
-        fixed=_BASE + matched * _MATCHED + on_the_way,
+        fixed=_BASE + matched * (_MATCHED + stays) + on_the_way,
         images=0 if from_files else pixels * GIVEN,
         result=0 if to_files else pixels * _FLOW * (2 if two else 1),
         assessed=pixels * _ASSESSED if two and not to_files else 0,
