@@ -99,8 +99,13 @@ def test_wrong_matches_are_replaced(seed: int) -> None:
     found, alone = ChoiceCompletion()(known)[0], LabelingCompletion()(known)[0]
     wrong = slice(74, 94), slice(4, 50)
     assert error(alone[wrong], flow[wrong]) > 7  # they are trusted, so that a labeling keeps them
-    assert error(found[wrong], flow[wrong]) < 0.75 * error(alone[wrong], flow[wrong])
-    assert error(found[:, 60:76], flow[:, 60:76]) < 0.5 * error(alone[:, 60:76], flow[:, 60:76])
+    assert error(found[wrong], flow[wrong]) < 0.1 * error(alone[wrong], flow[wrong])
+    assert error(found[:, 60:76], flow[:, 60:76]) < 0.9 * error(alone[:, 60:76], flow[:, 60:76])
+    assert error(found, flow) < 0.4 * error(alone, flow)
+
+
+def test_pairs_that_follow_keep_the_labeling() -> None:
+    assert ChoiceCompletion(cell=4, planes=3).warm_started() == LabelingCompletion(cell=4, planes=3)
 
 
 def test_a_coarse_flow_is_a_candidate() -> None:
