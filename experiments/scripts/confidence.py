@@ -1,8 +1,8 @@
 """Fit the networks of hamflow.refinement.confidence to rendered scenes.
 
-    python -m experiments.scripts.confidence PHOTOGRAPHS OUT.npy [SCENES]
+    python -m experiments.scripts.confidence PHOTOGRAPHS OUT.npy [SCENES] [--presets fast realtime]
 
-Renders scenes, estimates each with all presets, and fits two networks to the evidence: one to the
+Renders scenes, estimates each with the presets, and fits two networks to the evidence: one to the
 mean error, one to the occlusions. Writes the numbers of
 ``hamflow/refinement/networks/confidence.npy``: the bounds of the evidence, all lower ones first;
 then, for each network, the biases of its units, the weights input by input, the weights behind the
@@ -86,9 +86,11 @@ def main(
     photographs: tyro.conf.Positional[Path],
     out: tyro.conf.Positional[Path],
     count: tyro.conf.Positional[int] = 192,
+    *,
+    presets: tuple[str, ...] = PRESETS,
 ) -> None:
     """Render, estimate, fit, write, report."""
-    estimators = {preset: hamflow.Estimator(preset) for preset in PRESETS}
+    estimators = {preset: hamflow.Estimator(preset) for preset in presets}
     rng = np.random.default_rng(0)
     rows: list[tuple[int, Rows]] = []
     with tempfile.TemporaryDirectory() as scratch:

@@ -149,9 +149,10 @@ def matched(
                     mask & (match.decided > 0) for mask, match in zip(trusted, found, strict=True)
                 ]
             known = match_evidence(frames, found, sure, step.scale, matches)
-            completed = _completed(known, config.completion, route, warm=step.warm)
+            completion = following(config.completion) if step.warm else config.completion
+            completed = _completed(known, completion, route, warm=step.warm)
         matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
-        matches = replace(matches, warm=step.warm)
+        matches = replace(matches, warm=step.warm, completion=completion.method)
         route.tidy()
     assert matches is not None
     return replace(matches, cut=is_cut(frames, matches))
@@ -161,8 +162,6 @@ def _completed(
     known: list[MatchEvidence], completion: Completion, route: Route, *, warm: bool
 ) -> list[tuple[Flow, Field]]:
     """Return the completed flow of each direction, and how far each pixel is from a match."""
-    if warm:
-        completion = following(completion)
     stages = [completion] * len(known)
     if warm and isinstance(completion, AffineCompletion):  # the opposite tells most of the flow
         stages[1:] = [completion.beside_opposite()]

@@ -18,6 +18,8 @@ from hamflow import Estimator, InputError, Window
 from hamflow.config import PRESETS
 from hamflow.flow import endpoint_error
 from hamflow.refinement import (
+    ChoiceCompletion,
+    LabelingCompletion,
     NoCompletion,
     Upsampling,
     assess,
@@ -310,11 +312,13 @@ def test_only_trusted_matches_are_refined_by_the_data(monkeypatch: pytest.Monkey
             assert (weights[0] == expected[::2, ::2]).all()
 
 
+@pytest.mark.parametrize("completion", [LabelingCompletion(), ChoiceCompletion()])
 @pytest.mark.parametrize("finest", [1, 2])
-def test_what_the_confidence_is_made_of(finest: int) -> None:
+def test_what_the_confidence_is_made_of(finest: int, completion: LabelingCompletion) -> None:
     """Of the flow, and of the descriptors and matches of the matching scale."""
     refinement = dataclasses.replace(SMALL.refinement, finest=finest)  # type: ignore[type-var]
-    estimator = Estimator(dataclasses.replace(SMALL, refinement=refinement), scale=2)
+    config = dataclasses.replace(SMALL, refinement=refinement, completion=completion)
+    estimator = Estimator(config, scale=2)
     frames = tuple(estimator.frame(image) for image in moving_square()[:2])
     result, matched = estimator.between(*frames)
     assert result.backward is not None
@@ -325,6 +329,7 @@ def test_what_the_confidence_is_made_of(finest: int) -> None:
         matched.directions,
         2,
         finest=finest,
+        completion=completion.method,
     )
     assert same_bytes(result.occlusion, hidden)
     assert same_bytes(result.confidence, certain)

@@ -155,6 +155,8 @@ class Matches:
         nothing.
     warm : bool
         Whether they were searched for around the flow of the pair before.
+    completion : str
+        The method by which they were completed.
     tracks : Tracks, optional
         Of the finished flow.
     second : reference to a Frame, optional
@@ -170,6 +172,7 @@ class Matches:
     full_share: float = 0.0
     cut: bool = False
     warm: bool = False
+    completion: str = "labeling"
     tracks: Tracks | None = None
     second: ReferenceType[Frame] | None = None
     trusted_share: float = field(init=False)

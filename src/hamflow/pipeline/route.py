@@ -103,7 +103,9 @@ class WholeImages:
     ) -> tuple[Mask, Field]:
         """Return what is hidden, and the confidence."""
         finest = assessed_at(getattr(refinement, "finest", 1), matches.scale)
-        return assess_with(frames, flows, around, matches.scale, finest=finest)
+        return assess_with(
+            frames, flows, around, matches.scale, finest=finest, completion=matches.completion
+        )
 
     def filled(self, name: str, shape: tuple[int, ...], value: np.generic) -> NDArray[Any]:
         """Return a field that is the same everywhere."""
@@ -168,9 +170,8 @@ class Tiles:
         """Return what is hidden, and the confidence."""
         large, scale = _large(frames), matches.scale
         finest = assessed_at(getattr(refinement, "finest", 1), scale)
-        return tiles.assessed(
-            large, flows, around, scale, finest=finest, tiling=self._tiling, canvas=self._canvas
-        )
+        how = tiles.Assessment(finest, matches.completion, self._tiling, self._canvas)
+        return tiles.assessed(large, flows, around, scale, how)
 
     def filled(self, name: str, shape: tuple[int, ...], value: np.generic) -> NDArray[Any]:
         """Return a field that is the same everywhere."""

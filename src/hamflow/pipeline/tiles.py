@@ -250,30 +250,38 @@ def surroundings_of(
     return found
 
 
+class Assessment(NamedTuple):
+    """How `assessed` goes about it."""
+
+    finest: int  # the scale at which to assess
+    completion: str  # the method by which matches were completed
+    tiling: Tiling
+    canvas: NewCanvas
+
+
 def assessed(
     frames: Frames,
     flows: Sequence[Flow],
     around: NDArray[np.float32],
     scale: int,
-    *,
-    finest: int,
-    tiling: Tiling,
-    canvas: NewCanvas,
+    how: Assessment,
 ) -> tuple[Mask, Field]:
     """Return what is hidden and the confidence, tile by tile; see `hamflow.refinement.assess`."""
-    shape = frames[0].shape
-    hidden = canvas("occlusion", shape, np.bool_)
-    certain = canvas("confidence", shape, np.float32)
+    shape, finest = frames[0].shape, how.finest
+    hidden = how.canvas("occlusion", shape, np.bool_)
+    certain = how.canvas("confidence", shape, np.float32)
 
     def moved(box: Box) -> Reach:
         forward, backward = (reach_of(part_of(flow, box)) for flow in flows)
         return np.minimum(forward[0], -backward[1]), np.maximum(forward[1], -backward[0])
 
-    for box, outer in tiling.tiles(shape, scale, moved, _NEAR * finest):
+    for box, outer in how.tiling.tiles(shape, scale, moved, _NEAR * finest):
         parts: tuple[Levels, Levels] = (frames[0].part(outer, 1), frames[1].part(outer, 1))
         both = [part_of(flow, outer) for flow in flows]
         near = cut(around, outer.reduced(scale))
-        masks: tuple[Mask, Field] = assess_with(parts, both, near, scale, finest=finest)
+        masks: tuple[Mask, Field] = assess_with(
+            parts, both, near, scale, finest=finest, completion=how.completion
+        )
         for field, values in zip((hidden, certain), masks, strict=True):
             field.write(box, values[box.inside(outer).slices])
     return hidden.array, certain.array

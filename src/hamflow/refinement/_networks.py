@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 
 @cache
-def network(name: Literal["candidates", "choice", "confidence"]) -> NDArray[np.float32]:
+def network(
+    name: Literal["candidates", "choice", "confidence", "confidence-choice"],
+) -> NDArray[np.float32]:
     """Return the numbers of a network as its kernel takes them.
 
-    ``experiments/scripts/NAME.py`` fits one anew, except that the shipped network of the candidates
-    is from a forerunner of that script.
+    ``experiments/scripts/NAME.py`` fits one anew (``confidence.py`` both kinds), except that the
+    shipped network of the candidates is from a forerunner of that script.
     """
     path = resources.files("hamflow.refinement") / "networks" / f"{name}.npy"
     with path.open("rb") as file:

@@ -28,6 +28,7 @@ def assess(
     scale: int,
     *,
     finest: int = 1,
+    completion: str = "labeling",
 ) -> tuple[Mask, Field]:
     """Return which pixels are hidden in the second image, and the confidence in the flow.
 
@@ -53,6 +54,8 @@ def assess(
         The matching scale.
     finest : int
         The scale at which to assess the flow; see `assessed_at`.
+    completion : str
+        The method by which the matches were completed: "choice" has errors of its own.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def assess(
     confidence : (H, W) array of float32
     """
     around = surroundings(frames, bits, matched, scale)
-    return assess_with(frames, flows, around, scale, finest=finest)
+    return assess_with(frames, flows, around, scale, finest=finest, completion=completion)
 
 
 def assess_with(
@@ -70,9 +73,11 @@ def assess_with(
     scale: int,
     *,
     finest: int = 1,
+    completion: str = "labeling",
 ) -> tuple[Mask, Field]:
     """Return what `assess` does, if what `surroundings` returns is known already."""
-    certain, hidden = _run(frames, flows, around, scale, finest=finest)
+    fitted = network("confidence-choice" if completion == "choice" else "confidence")
+    certain, hidden = _run(frames, flows, around, scale, fitted, finest=finest)
     if certain.shape != frames[0].shape:
         both = np.stack([certain, hidden], axis=2)
         factor = min(finest, scale)
@@ -119,7 +124,7 @@ def evidence(
     """
     known = np.empty((*frames[0].at(min(finest, scale)).shape[:2], len(NAMES)), np.float32)
     around = surroundings(frames, bits, matched, scale)
-    _run(frames, flows, around, scale, finest=finest, known=known)
+    _run(frames, flows, around, scale, network("confidence"), finest=finest, known=known)
     return known
 
 
@@ -128,6 +133,7 @@ def _run(
     flows: Sequence[Flow],
     around: NDArray[np.float32],
     scale: int,
+    fitted: NDArray[np.float32],
     *,
     finest: int,
     known: NDArray[np.float32] | None = None,
@@ -149,7 +155,7 @@ def _run(
         around,
         scale // unit,
         (unit, math.log2(scale)),
-        network("confidence"),
+        fitted,
         known,
         certain,
         hidden,
