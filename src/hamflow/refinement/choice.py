@@ -58,7 +58,8 @@ class ChoiceCompletion(LabelingCompletion):
         chosen = np.take_along_axis(candidates.motion, best[None, ..., None], axis=0)[0]
         # Pixels beside other candidates choose again, jointly.
         pixel = np.flatnonzero(_undecided(best)).astype(np.int32)
-        unary = -enlarged(scores, shape).reshape(len(scores), -1)[:, pixel].T
+        y, x = np.divmod(pixel, shape[1])
+        unary = -scores[:, y // STEP, x // STEP].T
         self._choose_again(pixel, unary, candidates.motion, filled, chosen)
         # And those that leave the image: there, a plane that is a little wrong is far off, and the
         # network of the labeling was taught to be careful.
