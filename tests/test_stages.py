@@ -14,6 +14,7 @@ from hamflow.config import PRESETS, preset_config
 from hamflow.crf.backend import BACKENDS
 from hamflow.crf.joint_model import JointModel
 from hamflow.errors import InputError
+from hamflow.refinement import LabelingCompletion
 from hamflow.stages import STAGES, stage_class
 
 
@@ -68,8 +69,7 @@ def test_another_method_starts_from_its_own_defaults(tmp_path: Path) -> None:
 def test_the_former_spelling(tmp_path: Path) -> None:
     file = tmp_path / "former.toml"
     file.write_text('[completion]\nmethod = "labelling"\n')
-    assert preset_config(file) == PRESETS["balanced"]
-    assert preset_config(file).completion.method == "labeling"
+    assert preset_config(file) == replace(PRESETS["balanced"], completion=LabelingCompletion())
 
 
 def test_another_backend_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
