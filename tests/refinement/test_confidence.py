@@ -276,4 +276,4 @@ def test_nothing_to_see_is_uncertain(preset: str, colors: tuple[int, int]) -> No
     assert confidence is not None
     # In a corner, fewer displacements stay inside, so that a few matches look decided.
     assert np.quantile(confidence, 0.999) < 0.5
-    assert confidence.mean() < 0.15
+    assert confidence.mean() < 0.25
