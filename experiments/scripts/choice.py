@@ -1,7 +1,7 @@
 """Fit the network of hamflow.refinement.choice to rendered scenes.
 
     python -m experiments.scripts.choice PHOTOGRAPHS FOLDER OUT.npy [--scenes 1150] [--minutes 70]
-        [--start OTHER.npy]
+        [--start OTHER.npy] [--seed 7]
 
 Renders scenes, matches them at both scales of `balanced` (every fifth scene: of `fast`), and keeps
 in FOLDER what the network knows of all candidates, with their true errors; scenes that are there
@@ -39,7 +39,6 @@ from hamflow.io._atomic import atomic_write
 from hamflow.refinement import ChoiceCompletion, LabelingCompletion, Upsampling
 from hamflow.refinement.choice import STEP, all_candidates, evidence_in_context
 from hamflow.refinement.completion import interpolated
-from hamflow.refinement.labeling import gather_candidates
 from hamflow.stages import MatchEvidence
 
 MOST = 60.0  # errors above, in pixels, are all alike
@@ -103,9 +102,8 @@ def examples(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDA
         truth = reduced(flow, scale)[0][::STEP, ::STEP]
         completion = estimator.config.completion
         filled = interpolated(matches.image, matches.flow, matches.trusted, completion)
-        found = gather_candidates(filled, completion)
-        candidates = all_candidates(matches, filled, found)
-        features, fields, _ = evidence_in_context(matches, filled, candidates)
+        candidates = all_candidates(matches, filled, completion)
+        features, fields = evidence_in_context(matches, filled, candidates)
         error = np.linalg.norm(candidates.motion[:, ::STEP, ::STEP] - truth, axis=3) * scale
         yield {
             "features": features.astype(np.float16),
@@ -123,15 +121,15 @@ def recording(preset: str) -> hamflow.Estimator:
     )
 
 
-def gather(photographs: Path, folder: Path, count: int) -> None:
+def gather(photographs: Path, folder: Path, count: int, seed: int) -> None:
     """Write one file for each example of each scene."""
     hamflow.set_num_threads(1)  # or the directions would come in any order
     plain = folder / "plain"
     if not plain.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        write_plain(photographs, plain, 7)
+        write_plain(photographs, plain, seed)
     kinds = [(photographs, c) for c in SCENES] + [(plain, c) for c in PLAIN_SCENES]
-    data = [SyntheticDataset(config, pictures, seed=7, size=count) for pictures, config in kinds]
+    data = [SyntheticDataset(config, pictures, seed=seed, size=count) for pictures, config in kinds]
     estimators = [recording("fast"), *[recording("balanced")] * 4]
     for number in range(count):
         done = folder / f"{number:05d}.done"
@@ -250,12 +248,13 @@ def main(
     scenes: int = 1150,
     minutes: float = 70,
     start: Path | None = None,
+    seed: int = 7,
 ) -> None:
     """Gather, fit, write."""
     random.seed(0)
     torch.manual_seed(0)
     if scenes:
-        gather(photographs, folder, scenes)
+        gather(photographs, folder, scenes, seed)
     if minutes:
         fit(folder, out, minutes, start)
 

@@ -47,6 +47,7 @@ def main(
     if one is not None:
         print(json.dumps(measure(folder, one, preset, labels)))
         return
+    folder.mkdir(parents=True, exist_ok=True)
     print("| size | limit | tiles | planned | peak | seconds | µs per pixel | wrong |")
     print("|---|---|---|---|---|---|---|---|")
     for run in runs:

@@ -15,7 +15,6 @@ from hamflow.refinement import ChoiceCompletion, LabelingCompletion
 from hamflow.refinement._networks import network
 from hamflow.refinement.choice import all_candidates, scores_in_context
 from hamflow.refinement.completion import interpolated
-from hamflow.refinement.labeling import gather_candidates
 from hamflow.stages import MatchEvidence
 
 F = np.float32
@@ -100,7 +99,7 @@ def test_wrong_matches_are_replaced(seed: int) -> None:
     wrong = slice(74, 94), slice(4, 50)
     assert error(alone[wrong], flow[wrong]) > 7  # they are trusted, so that a labeling keeps them
     assert error(found[wrong], flow[wrong]) < 0.1 * error(alone[wrong], flow[wrong])
-    assert error(found[:, 60:76], flow[:, 60:76]) < 0.9 * error(alone[:, 60:76], flow[:, 60:76])
+    assert error(found[:, 60:76], flow[:, 60:76]) < 0.5 * error(alone[:, 60:76], flow[:, 60:76])
     assert error(found, flow) < 0.4 * error(alone, flow)
 
 
@@ -111,9 +110,8 @@ def test_pairs_that_follow_keep_the_labeling() -> None:
 def test_a_coarse_flow_is_a_candidate() -> None:
     known, flow = still_and_moving(0)
     filled = interpolated(known.image, known.flow, known.trusted, ChoiceCompletion())
-    found = gather_candidates(filled, ChoiceCompletion())
-    without = all_candidates(known, filled, found)
-    candidates = all_candidates(replace(known, coarse=flow), filled, found)
+    without = all_candidates(known, filled, ChoiceCompletion())
+    candidates = all_candidates(replace(known, coarse=flow), filled, ChoiceCompletion())
     assert len(candidates.motion) == len(without.motion) + 1
     assert np.array_equal(candidates.motion[-1], flow)
 
@@ -128,7 +126,7 @@ def test_same_bytes_everywhere() -> None:
 
     def run() -> list[np.ndarray]:
         filled = interpolated(known.image, known.flow, known.trusted, ChoiceCompletion())
-        candidates = all_candidates(known, filled, gather_candidates(filled, ChoiceCompletion()))
+        candidates = all_candidates(known, filled, ChoiceCompletion())
         scores = scores_in_context(known, filled, candidates)
         return [scores, ChoiceCompletion()(known)[0]]
 

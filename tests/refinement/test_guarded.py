@@ -121,16 +121,16 @@ def test_the_next_pair_of_a_video_takes_less_and_is_about_as_good(
     monkeypatch.setattr(_native, "variational", spy)
     alone, next_one = run(GuardedRefinement()), run(following(GuardedRefinement()))
     assert error(next_one[0], scene(seed)) <= 1.12 * error(alone[0], scene(seed))
-    assert next_one[2] < 0.85 * alone[2]
+    assert next_one[2] < 0.8 * alone[2]
 
 
 def test_where_the_next_pair_of_a_video_saves() -> None:
     refinement = following(GuardedRefinement(warps=5, rounds=2))
     assert refinement == following(refinement)
-    assert [refinement.at_step(8, finer).warps for finer in (4, 2, 1)] == [5, 6, 3]
+    assert [refinement.at_step(8, finer).warps for finer in (4, 2, 1)] == [5, 5, 3]
     assert refinement.at_step(1, 1).warps == 5  # nothing was done at a coarser scale
     few = following(GuardedRefinement(warps=2, finest=2))
-    assert [few.at_step(16, finer).warps for finer in (8, 4, 2)] == [2, 6, 1]
+    assert [few.at_step(16, finer).warps for finer in (8, 4, 2)] == [2, 5, 1]
     assert few.at_step(2, 2).warps == 2
 
 

@@ -28,9 +28,6 @@ from hamflow.stages import MatchEvidence
 STEP = 2  # the network sees every second pixel
 _COLOR, _MATCHED, _COARSE = FEATURES, FEATURES + 1, FEATURES + 2  # the network's other features
 _ALL = FEATURES + 3
-# What the labeling does not know of: the matched and the coarse flow.
-_UNLIKELY = np.float32(3)
-_PLANES = 7  # of the candidates of the labeling
 _SAME = np.float32(1e-4)  # pixels by which two candidates differ that are meant to be equal
 _SQUARE = np.full(3, 1 / 3, np.float32)  # over which colors are compared
 
@@ -51,26 +48,27 @@ class ChoiceCompletion(LabelingCompletion):
         filled = interpolated(matches.image, matches.flow, matches.trusted, self)
         check_shapes(matches)
         shape = filled.kept.shape
-        found = gather_candidates(filled, self)
-        candidates = all_candidates(matches, filled, found)
+        offered, planes = _offered(matches, filled, self)
+        candidates = Candidates(*(part[1:] for part in offered))
         scores = scores_in_context(matches, filled, candidates)
         best = enlarged(scores.argmax(axis=0), shape)
-        chosen = np.take_along_axis(candidates.motion, best[None, ..., None], axis=0)[0]
+        chosen = offered.motion[0]
+        chosen[:] = np.take_along_axis(candidates.motion, best[None, ..., None], axis=0)[0]
         # Pixels beside other candidates choose again, jointly.
         pixel = np.flatnonzero(_undecided(best)).astype(np.int32)
         y, x = np.divmod(pixel, shape[1])
         unary = -scores[:, y // STEP, x // STEP].T
-        self._choose_again(pixel, unary, candidates.motion, filled, chosen)
+        self._choose_again(pixel, unary, offered.motion, filled)
         # And those that leave the image: there, a plane that is a little wrong is far off, and the
         # network of the labeling was taught to be careful.
         pixel = np.flatnonzero(~filled.kept & leaves(chosen)).astype(np.int32)
-        unary = np.empty((len(pixel), len(found.motion)), np.float32)
+        found = Candidates(*(part[: 1 + planes] for part in candidates))
+        unary = np.empty((len(pixel), 1 + planes), np.float32)
         score_candidates(matches, filled, found, pixel, score=unary)
-        self._choose_again(pixel, unary, found.motion, filled, chosen)
+        self._choose_again(pixel, unary, offered.motion[: 2 + planes], filled)
         # Planes round: what does not move has to have the motion that was matched, which is 0.
         same = np.abs(chosen - filled.flow) < _SAME
-        np.copyto(chosen, filled.flow, where=same)
-        return chosen, filled.distance
+        return np.where(same, filled.flow, chosen), filled.distance
 
     def warm_started(self) -> LabelingCompletion:
         """Return the labeling: in real videos the choice flickers more (docs/decisions.md)."""
@@ -83,29 +81,38 @@ class ChoiceCompletion(LabelingCompletion):
         unary: NDArray[np.float32],
         motion: NDArray[np.float32],
         filled: Interpolated,
-        chosen: Flow,
     ) -> None:
-        """Choose the motions of some pixels jointly; the others count as they were chosen."""
+        """Choose the motions of some pixels jointly, into the first of the motions.
+
+        The other pixels count as they were chosen.
+        """
         if not len(pixel):
             return
-        offered = np.concatenate([chosen[None], motion])
         padded = np.ascontiguousarray(np.pad(unary, ((0, 0), (1, 0)), constant_values=1e9))
-        label = choose(pixel, padded, offered, filled, self)
-        chosen.reshape(-1, 2)[pixel] = offered.reshape(len(offered), -1, 2)[label[pixel], pixel]
+        label = choose(pixel, padded, motion, filled, self)
+        flat = motion.reshape(len(motion), -1, 2)
+        flat[0, pixel] = flat[label[pixel], pixel]
 
 
-def all_candidates(matches: MatchEvidence, filled: Interpolated, found: Candidates) -> Candidates:
+def all_candidates(
+    matches: MatchEvidence, filled: Interpolated, config: LabelingCompletion
+) -> Candidates:
     """Return the candidates of the labeling, the matched flow, and that of the coarser scale."""
-    planes = Candidates(*(part[: 1 + _PLANES] for part in found))  # the first have most matches
+    return Candidates(*(part[1:] for part in _offered(matches, filled, config)[0]))
+
+
+def _offered(
+    matches: MatchEvidence, filled: Interpolated, config: LabelingCompletion
+) -> tuple[Candidates, int]:
+    """Return room for the chosen motion and all candidates, and how many of these are planes."""
     known = known_flow(matches.flow)[..., None]
     more = [np.where(known, matches.flow, filled.flow)]
     if matches.coarse is not None:
         more.append(matches.coarse)
-    return Candidates(
-        np.concatenate([planes.motion, np.stack(more)]),
-        np.concatenate([planes.geodesic, np.stack([filled.distance] * len(more))]),
-        np.concatenate([planes.size, np.zeros(len(more), np.float32)]),
-    )
+    offered = gather_candidates(filled, config, before=1, behind=len(more))
+    offered.motion[-len(more) :] = more
+    offered.geodesic[-len(more) :] = filled.distance
+    return offered, len(offered.motion) - 2 - len(more)
 
 
 def scores_in_context(
@@ -131,34 +138,23 @@ def scores_in_context(
     (L, h, w) array of float32
         The higher the better; of every `STEP`-th pixel of every `STEP`-th row.
     """
-    assert matches.other is not None
-    features, fields, alone = evidence_in_context(matches, filled, candidates)
+    features, fields = evidence_in_context(matches, filled, candidates)
     scores = np.empty((len(features), *fields.shape[1:]), np.float32)
     _native.score_in_context(features, fields, network("choice"), scores)
-    # The labeling knows nothing of pixels whose match is trusted.
-    alone[len(alone) - 1 - (matches.coarse is not None) :] += _UNLIKELY
-    scores -= alone * (1 - fields[0])
     return scores
 
 
 def evidence_in_context(
     matches: MatchEvidence, filled: Interpolated, candidates: Candidates
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return what the network knows of each candidate (L, N, h, w), and of each pixel (3, h, w).
-
-    And what the network of the labeling, which sees only the pixel itself, says (L, h, w): the
-    lower the better.
-    """
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return what the network knows of each candidate (L, N, h, w), and of each pixel (3, h, w)."""
     assert matches.other is not None
     labels, height, width = candidates.motion.shape[:3]
     number = np.arange(height * width, dtype=np.int32).reshape(height, width)
     number = number[::STEP, ::STEP]
     features = empty((labels, _ALL, *number.shape), np.float32)
     described = features.reshape(labels, _ALL, -1)
-    alone = np.empty((number.size, labels), np.float32)
-    score_candidates(
-        matches, filled, candidates, number.reshape(-1), features=described, score=alone
-    )
+    score_candidates(matches, filled, candidates, number.reshape(-1), features=described)
     colors = [
         smooth(np.ascontiguousarray(image, np.float32), _SQUARE)
         for image in (matches.image, matches.other)
@@ -173,7 +169,7 @@ def evidence_in_context(
     decided = filled.kept if matches.decided is None else matches.decided
     contrast = np.log(filled.edges[0] + filled.edges[1] + np.float32(0.003))
     fields = np.stack([f[::STEP, ::STEP] for f in (filled.kept, decided, contrast)])
-    return features, fields.astype(np.float32), alone.T.reshape(labels, *number.shape).copy()
+    return features, fields.astype(np.float32)
 
 
 def enlarged(field: NDArray, shape: tuple[int, int]) -> NDArray:  # type: ignore[type-arg]

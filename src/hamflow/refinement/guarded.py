@@ -21,7 +21,7 @@ from hamflow.refinement.variational import VariationalRefinement, features_of, r
 _LOOSE = 6.0
 # Of a pair that follows another one: warps at half of the finest size, at least; and how each warp
 # is solved, nearer to its optimum than for a pair by itself (docs/decisions.md).
-_HALF_SIZE_WARPS = 6
+_HALF_SIZE_WARPS = 5
 _FOLLOWING = {"inner": 1, "sweeps": 20, "omega": 1.9}
 # How far from a boundary pixels choose: the enlarged flow is wrong about as far.
 _REACH = 2

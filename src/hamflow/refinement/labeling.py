@@ -47,7 +47,7 @@ class LabelingCompletion(AffineCompletion):
         Rounds of belief propagation.
     """
 
-    planes: int = 15
+    planes: int = 7
     tries: int = 80
     least: int = 40
     plane_tolerance: float = 1.0
@@ -152,8 +152,13 @@ class Candidates(NamedTuple):
     size: NDArray[np.float32]  # (L,): logarithm of the share of matches that support it
 
 
-def gather_candidates(filled: Interpolated, config: LabelingCompletion) -> Candidates:
-    """Find the planes, and how far each pixel is from the matches that follow them."""
+def gather_candidates(
+    filled: Interpolated, config: LabelingCompletion, before: int = 0, behind: int = 0
+) -> Candidates:
+    """Find the planes, and how far each pixel is from the matches that follow them.
+
+    The arrays have room for others before and behind these candidates, which is not set.
+    """
     height, width = filled.kept.shape
     planes = np.empty((config.planes, 9), np.float64)
     plane = np.empty(len(filled.seeds.pixel), np.int32)
@@ -161,19 +166,25 @@ def gather_candidates(filled: Interpolated, config: LabelingCompletion) -> Candi
     count = _native.find_planes(
         filled.seeds.place, filled.seeds.flow, filled.models, how, planes, plane
     )
-    motion = empty((count + 1, height, width, 2), np.float32)
-    motion[0] = filled.flow
-    _native.plane_motions(planes[:count], motion[1:])
+    labels, first = before + 1 + count + behind, before + 1
+    motion = empty((labels, height, width, 2), np.float32)
+    motion[before] = filled.flow
+    _native.plane_motions(planes[:count], motion[first : first + count])
     source = np.zeros((count, height * width), np.uint8)
     for k in range(count):
         source[k, filled.seeds.pixel[plane == k]] = 1
-    geodesic = empty((count + 1, height, width), np.float32)
-    geodesic[0] = filled.distance
+    geodesic = empty((labels, height, width), np.float32)
+    geodesic[before] = filled.distance
     _native.geodesic_distances(
-        *filled.steps, source.reshape(count, height, width), _ROUNDS_OF_DISTANCES, geodesic[1:]
+        *filled.steps,
+        source.reshape(count, height, width),
+        _ROUNDS_OF_DISTANCES,
+        geodesic[first : first + count],
     )
-    shares = [1.0, *((plane == k).mean() for k in range(count))]
-    return Candidates(motion, geodesic, np.log(np.array(shares) + 1e-4).astype(np.float32))
+    shares = np.array([1.0, *((plane == k).mean() for k in range(count))])
+    size = np.zeros(labels, np.float32)
+    size[before : first + count] = np.log(shares + 1e-4)
+    return Candidates(motion, geodesic, size)
 
 
 def score_candidates(
