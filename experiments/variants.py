@@ -10,12 +10,7 @@ from numpy.typing import NDArray
 from hamflow.config import preset_config
 from hamflow.estimator import Estimator
 from hamflow.evaluation import Estimate, Method
-from hamflow.refinement import (
-    AffineCompletion,
-    NoCompletion,
-    Upsampling,
-    VariationalRefinement,
-)
+from hamflow.refinement import AffineCompletion, NoCompletion, Upsampling, VariationalRefinement
 
 _UNCOMPLETED: dict[str, Any] = {"completion": NoCompletion()}
 _UPSAMPLED: dict[str, Any] = {"refinement": Upsampling()}

@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hamflow.evaluation import (
-    Evaluation,
-    PairRecord,
-    epe_metrics,
-)
+from hamflow.evaluation import Evaluation, PairRecord, epe_metrics
 
 
 def record(pair: str, error: float | None, pixels: int = 1, seconds: float = 1.0) -> PairRecord:

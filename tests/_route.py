@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 
 import hamflow
 from hamflow import EstimatorConfig, FlowResult
-from hamflow.refinement import (
-    AffineCompletion,
-    VariationalRefinement,
-)
+from hamflow.refinement import AffineCompletion, VariationalRefinement
 
 Array = NDArray[Any]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from hamflow.datasets.synthetic import (
     SyntheticConfig,
@@ -18,6 +19,7 @@ from hamflow.datasets.synthetic import (
     render_scene,
 )
 from hamflow.datasets.synthetic.layer import Layer
+from hamflow.datasets.synthetic.patch import Patch, Rigid, View
 from hamflow.datasets.synthetic.stage import set_stage
 from hamflow.errors import FileError
 
@@ -35,6 +37,7 @@ EXACT = replace(SMALL, height=160, width=192, max_layers=5, dull_share=0.0)
 SPACE = replace(SMALL, perspective_share=1.0, dull_share=0.0, max_displacement=30.0)
 CURVED = replace(SPACE, curved_share=1.0)
 SEEDS = range(6)
+STILL = Rigid(np.zeros(3), np.zeros(3), np.zeros(3))
 
 
 @cache
@@ -68,6 +71,13 @@ def check_kinds(shown: SyntheticScene, size: tuple[int, int]) -> None:
 def layers_of(config: SyntheticConfig, seed: int, textures: TextureSet) -> list[Layer]:
     """Return the layers that `render_scene` composes."""
     return set_stage(np.random.default_rng([seed, 0]), config, textures)
+
+
+def backdrop(view: View) -> Patch:
+    """A dark plane far behind everything, which does not move."""
+    picture = Image.new("RGBA", (80, 80), (50, 50, 50, 255))
+    plane = np.column_stack([[0.5, 0, 0], [0, 0.5, 0], [-20, -20, 20]])
+    return Patch.of(picture, plane=plane, motion=STILL, view=view, depth=1.0, solid=True)
 
 
 @dataclass

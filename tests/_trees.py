@@ -43,6 +43,14 @@ def save_flow(path: Path, flow: NDArray[np.float32]) -> None:
     write_flow(path, flow, format="kitti" if path.suffix == ".png" else None)
 
 
+def save_pair(folder: Path, shown: SyntheticScene, flow: str = "flow.flo") -> Path:
+    """Write a pair as `FolderDataset` reads it; return its folder."""
+    save_image(folder / "frame1.png", shown.image0)
+    save_image(folder / "frame2.png", shown.image1)
+    save_flow(folder / flow, shown.flow)
+    return folder
+
+
 def visible_flow(shown: SyntheticScene) -> NDArray[np.float32]:
     """The flow of only the pixels that are not occluded."""
     return np.where(shown.occluded[:, :, None], np.float32(np.nan), shown.flow)

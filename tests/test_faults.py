@@ -26,10 +26,11 @@ import pytest
 import hamflow
 from _batches import inline  # noqa: F401
 from _problems import fork_without_warning
+from _trees import save_pair
 from _videos import moving, write_folder
 from experiments.cli.app import main as laboratory
 from hamflow.cli.main import main
-from hamflow.datasets import SyntheticConfig, SyntheticScene, demo_scene
+from hamflow.datasets import SyntheticConfig, demo_scene
 from hamflow.datasets.synthetic import write_sintel
 from hamflow.io._lock import locked
 
@@ -68,19 +69,12 @@ def inputs(tmp_path_factory: pytest.TempPathFactory, sintel: Path) -> Inputs:
         "max_displacement = 4\nmax_layers = 2\nclean = true\n"
     )
     scene = demo_scene(40, 48)
-    write_pair(root / "pairs", scene)
+    save_pair(root / "pairs/a/b", scene)
     (root / "flows").mkdir()
     for number in range(3):
         hamflow.write_flow(root / f"flows/{number}.flo", scene.flow)
     known = {name: root / name for name in ("frames", "set", "pairs", "flows")}
     return known | {"test": sintel, "root": root}
-
-
-def write_pair(root: Path, scene: SyntheticScene) -> None:
-    (root / "a/b").mkdir(parents=True)
-    hamflow.write_image(root / "a/b/frame1.png", scene.image0)
-    hamflow.write_image(root / "a/b/frame2.png", scene.image1)
-    hamflow.write_flow(root / "a/b/flow.flo", scene.flow)
 
 
 def words(command: str, inputs: Inputs, out: Path) -> list[str]:
@@ -386,7 +380,7 @@ def test_no_memory(command: str, inputs: Inputs, out: Path, tmp_path: Path) -> N
         large.mkdir()  # more than the C library keeps of what was freed before
         hamflow.write_flow(large / "0.flo", np.ones((1750, 2500, 2), np.float32))
     elif command == "fit-crf":
-        write_pair(large, demo_scene(240, 320))
+        save_pair(large / "a/b", demo_scene(240, 320))
     else:
         write_folder(large, moving(2, 480, 640))
     said = tmp_path / "said.txt"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from experiments.bench._measure import StepProgress, timed
 from hamflow._runtime import machine
-from hamflow._scale import downsample, upsample_flow
+from hamflow._scale import downsample, upsample_nearest
 from hamflow.crf import CrfConfig, solve
 from hamflow.datasets import FlowPair
 from hamflow.datasets.folder import FolderDataset
@@ -148,8 +148,11 @@ def _measured(
     truth = pair.flow[:height, :width]
     occluded = None if pair.occluded is None else pair.occluded[:height, :width]
 
+    def full(flow: Any) -> Any:
+        return scale * upsample_nearest(flow, scale, (height, width))
+
     def errors(flow: Any) -> dict[str, float | None]:
-        metrics = epe_metrics(upsample_flow(flow, scale), truth, occluded)
+        metrics = epe_metrics(full(flow), truth, occluded)
         return {
             "noc": None if np.isnan(metrics.epe_noc) else metrics.epe_noc,
             "all": metrics.epe_all,
@@ -157,7 +160,7 @@ def _measured(
 
     row: dict[str, Any] = {"pair": pair.name, "model": name, "describe_seconds": seconds}
     flow = min_projection(bits0, bits1, window).wta()
-    row["wta"] = errors(flow) | coherence(upsample_flow(flow, scale), truth, occluded, scale)
+    row["wta"] = errors(flow) | coherence(full(flow), truth, occluded, scale)
     for label, config in configs.items():
         result = solve(bits0=bits0, bits1=bits1, image=first, window=window, config=config)
         row[f"crf_{label}"] = errors(result.flow) | {"gap": result.gap}

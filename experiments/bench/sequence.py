@@ -21,7 +21,7 @@ FEWEST = 4
 
 
 def rendered_sequence(
-    height: int, width: int, count: int, *, seed: int = 1, max_displacement: float = 60.0
+    height: int, width: int, count: int, *, max_displacement: float = 60.0
 ) -> list[NDArray[np.uint8]]:
     """Render a scene at several times; every layer continues its motion.
 
@@ -31,15 +31,13 @@ def rendered_sequence(
         Size of the frames.
     count : int
         How many frames.
-    seed : int
-        Another seed gives another scene.
     max_displacement : float
         The largest motion of a pixel from one frame to the next.
     """
     # The motion is defined between the first and the last time; the frames are rendered in between.
     steps = count - 1
     config = SyntheticConfig(height=height, width=width, max_displacement=steps * max_displacement)
-    layers = set_stage(np.random.default_rng(seed), config, load_textures())
+    layers = set_stage(np.random.default_rng(1), config, load_textures())
     canvas = Canvas(height, width)
     times = (number / steps for number in range(count))
     return [np.array(to_picture(composite(canvas, layers, 0, time=time))) for time in times]

@@ -62,8 +62,7 @@ def bench_crf(
     check_bench(width, height, d, rounds)
     if min(width, height) < 64:
         raise InputError(f"The rendered scene must be at least 64×64, not {width}×{height}.")
-    if json is not None:
-        check_writable(json)
+    check_writable(json)
     if plot is not None:
         check_plot(plot)
     real = [] if data is None else crf.real_cases(data)
@@ -86,8 +85,8 @@ def bench_crf(
         f"{_threads(report['machine']['threads'])}",
         highlight=False,
     )
-    for table in _tables(report):
-        console.print(table)
+    for table in (_kernels, _passes, _schedules, _parts, _inner, _memory, _ratios):
+        console.print(table(report))
     console.print(_against_paper(report), highlight=False)
     save_json(console, json, report)
     if plot is not None:
@@ -95,18 +94,6 @@ def bench_crf(
         title = f"{shown['scene']}, {shown['width']}×{shown['height']}, D = {d}"
         plot_convergence([CrfStep(**step) for step in shown["history"]], plot, title)
         console.print(f"Wrote {plot}", highlight=False, soft_wrap=True)
-
-
-def _tables(report: dict[str, Any]) -> list[Table]:
-    return [
-        _kernels(report),
-        _passes(report),
-        _schedules(report),
-        _parts(report),
-        _inner(report),
-        _memory(report),
-        _ratios(report),
-    ]
 
 
 def _kernels(report: dict[str, Any]) -> Table:
@@ -149,8 +136,8 @@ def _schedules(report: dict[str, Any]) -> Table:
 
 
 def _parts(report: dict[str, Any]) -> Table:
-    table = Table("seconds in", "messages", "passes", "rounding", "last fusion", "rest", "total")
     columns = ("messages", "passes", "rounding", "last fusion", "rest", "total")
+    table = Table("seconds in", *columns)
     rows = {f"paper, {crf.RENDERED}": report["paper schedule"]["seconds"]}
     for name, entry in report["default schedule"].items():
         rows[f"default, {_short(name)}"] = entry["seconds"]

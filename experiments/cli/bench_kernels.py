@@ -40,8 +40,7 @@ def bench_kernels(
         Repetitions; the best time counts.
     """
     check_bench(width, height, d, rounds)
-    if json is not None:
-        check_writable(json)
+    check_writable(json)
     console = Console(markup=False)
     report = measure(console, lambda progress: kernels.run(width, height, d, rounds, progress))
     for table in _tables(report):

@@ -54,8 +54,7 @@ def bench_models(
     """
     if scale < 1:
         raise InputError(f"--scale must be at least 1, but is {scale}.")
-    if json is not None:
-        check_writable(json)
+    check_writable(json)
     configs = dict(bench.CONFIGS)
     if crf_file is not None:
         configs["file"] = CrfConfig().updated(crf_file)

@@ -78,8 +78,7 @@ def bench_pair(
         raise InputError(f"--rounds must be at least 1, and --frames at least {FEWEST}.")
     if ablation and root is None:
         raise InputError("--ablation needs pairs with known flow; give their folder, ROOT.")
-    if json is not None:
-        check_writable(json)
+    check_writable(json)
     pairs = None if root is None else find_pairs(root, only)
     others = [name for name in method_names() if name.startswith(PEER)] if peers else []
     if peers and not others:

@@ -52,8 +52,7 @@ def bench_training(
         Also measure the memory of a step at full resolution (1024×436).
     """
     check_bench(size, size, d, min(rounds, steps))
-    if json is not None:
-        check_writable(json)
+    check_writable(json)
     try:
         from experiments.bench import training  # noqa: PLC0415
     except ImportError as error:

@@ -60,8 +60,7 @@ def paper_table2(
     check_targets({"--json": json, "--csv": csv}, files=[model])
     load_model(model)  # raises its errors before the progress bar is shown
     for path in (json, csv):
-        if path is not None:
-            check_writable(path)
+        check_writable(path)
     console = Console(markup=False)
     report = measure(
         console,

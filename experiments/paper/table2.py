@@ -10,13 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from experiments.bench._measure import (
-    MIXES,
-    StepProgress,
-    extra_memory,
-    register_peak,
-    seconds,
-)
+from experiments.bench._measure import MIXES, StepProgress, extra_memory, register_peak, seconds
 from experiments.bench.kernels import Problem
 from experiments.paper.published import (
     CRF_SCHEDULE,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from experiments.bench._measure import timed
 from hamflow import Window, crf, matching, pair_bits
-from hamflow._scale import downsample, upsample_flow
+from hamflow._scale import downsample, upsample_nearest
 from hamflow.datasets import FlowPair
 from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import epe_metrics
@@ -92,8 +92,8 @@ def _measure(pairs: FolderDataset) -> Iterator[dict[str, object]]:
 
 def _errors(flow: NDArray[np.float32], pair: FlowPair, factor: int) -> dict[str, object]:
     """Return the errors of a flow, in pixels of full resolution."""
-    full = upsample_flow(flow, factor)
-    height, width = full.shape[:2]
+    height, width = (factor * side for side in flow.shape[:2])
+    full = factor * upsample_nearest(flow, factor, (height, width))
     metrics = epe_metrics(full, pair.flow[:height, :width])
     return {"epe": f"{metrics.epe_all:.4f}", "fl": f"{metrics.fl_all:.4f}"}
 

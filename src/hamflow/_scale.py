@@ -39,11 +39,6 @@ def reduced(image: Image, factor: int, shape: tuple[int, int] | None = None) -> 
     return out
 
 
-def upsample_flow(flow: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
-    """Give every pixel of a box the flow of the box, in pixels of the larger size."""
-    return np.repeat(np.repeat(flow * np.float32(factor), factor, axis=0), factor, axis=1)
-
-
 def upsample_linear(
     field: NDArray[np.float32], factor: int, shape: tuple[int, int]
 ) -> NDArray[np.float32]:

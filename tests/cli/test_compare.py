@@ -13,13 +13,10 @@ import numpy as np
 import pytest
 
 from _evaluations import errors_of, evaluation, record, write_log
-from _trees import save_flow, save_image, scene
+from _trees import save_pair, scene
 from hamflow.cli import compare as command
 from hamflow.cli.main import main
-from hamflow.evaluation import (
-    Evaluation,
-    paired_bootstrap,
-)
+from hamflow.evaluation import Evaluation, paired_bootstrap
 
 WTA, FLOATS = "wta-qq:pairs", "wta-ff:pairs"
 
@@ -28,9 +25,7 @@ WTA, FLOATS = "wta-qq:pairs", "wta-ff:pairs"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("folder")
     for number, name in enumerate(("one/a", "one/b", "two/a")):
-        save_image(root / name / "frame1.png", scene(number).image0)
-        save_image(root / name / "frame2.png", scene(number).image1)
-        save_flow(root / name / "flow.flo", scene(number).flow)
+        save_pair(root / name, scene(number))
     return root
 
 

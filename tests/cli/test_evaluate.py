@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from _trees import save_pair
 from hamflow import write_flow, write_image
 from hamflow.cli._data import DataOptions, data_label, open_pairs
 from hamflow.cli.main import main
@@ -127,12 +128,7 @@ def test_subset_by_names(root: Path) -> None:
 
 def numbered(root: Path, *names: str) -> Path:
     for name in names:
-        scene = demo_scene(32, 40)
-        folder = root / name
-        folder.mkdir(parents=True)
-        write_image(folder / "frame1.png", scene.image0)
-        write_image(folder / "frame2.png", scene.image1)
-        write_flow(folder / "flow.flo", scene.flow)
+        save_pair(root / name, demo_scene(32, 40))
     return root
 
 

@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch")
 from _learning import (  # noqa: E402
     PATIENCE,
     hidden_extras,  # noqa: F401
+    no_extras,  # noqa: F401
     one_thread,  # noqa: F401
     wait_for_steps,
     wait_until_alone,
@@ -55,13 +56,6 @@ clean = true
 
 
 COMMAND = ("train",)
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out what is slow to import and tested elsewhere."""
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    monkeypatch.setitem(sys.modules, "hamflow.learning.plot", None)
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "set TMPDIR to another" in str(caught.value)
 
 
-def test_a_broken_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_disk() -> None:
     volume = StreamedVolume((2, 3, 4), np.int16)
     volume._file.truncate(10)
     with pytest.raises(FileError, match=r"cannot use a temporary file \(ends at byte 10\)"):

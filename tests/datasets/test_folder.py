@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from _paths import DATA, needs_data
-from _trees import save_flow
+from _trees import save_flow, save_mask, save_pair
 from hamflow.datasets import FlowPair, SyntheticScene, demo_scene
 from hamflow.datasets.folder import FolderDataset
 from hamflow.errors import FileError, InputError
@@ -25,15 +25,8 @@ def scene() -> SyntheticScene:
     return demo_scene(32, 48)
 
 
-def write_mask(path: Path, mask: NDArray[np.bool_]) -> None:
-    write_image(path, np.where(mask, 255, 0).astype(np.uint8))
-
-
 def write_pair(folder: Path, scene: SyntheticScene, flow: str = "flow.flo") -> Path:
-    folder.mkdir(parents=True)
-    write_image(folder / "frame1.png", scene.image0)
-    write_image(folder / "frame2.png", scene.image1)
-    save_flow(folder / flow, scene.flow)
+    save_pair(folder, scene, flow)
     (folder / "SOURCE.txt").write_text("drawn by formulas")
     return folder
 
@@ -43,8 +36,8 @@ def root(tmp_path: Path, scene: SyntheticScene) -> Path:
     root = tmp_path / "data"
     write_pair(root / "chairs/two", scene)
     one = write_pair(root / "chairs/one", scene)
-    write_mask(one / "occ.png", scene.occluded)
-    write_mask(one / "invalid.png", invalid(scene))
+    save_mask(one / "occ.png", scene.occluded)
+    save_mask(one / "invalid.png", invalid(scene))
     write_pair(root / "deep/er/one", scene)
     kitti = write_pair(root / "kitti/one", scene, "flow.png")
     visible = np.where(scene.occluded[:, :, None], np.nan, scene.flow)
@@ -95,7 +88,7 @@ def test_truth(root: Path, scene: SyntheticScene) -> None:
 
 
 def test_pixels_of_unknown_flow_are_not_occluded(root: Path, scene: SyntheticScene) -> None:
-    write_mask(root / "kitti/one/invalid.png", invalid(scene))
+    save_mask(root / "kitti/one/invalid.png", invalid(scene))
     pair = FolderDataset(root / "kitti")[0]
     assert pair.occluded is not None
     assert (pair.occluded == (scene.occluded & ~invalid(scene))).all()

@@ -12,18 +12,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from _synthetic import CURVED, same, scene, textures
+from _synthetic import CURVED, STILL, backdrop, same, scene, textures
 from hamflow import _native
 from hamflow.datasets.synthetic import SyntheticConfig, render_scene
 from hamflow.datasets.synthetic.compose import Canvas, truth
 from hamflow.datasets.synthetic.curved import hills, sheet, turned_body
 from hamflow.datasets.synthetic.layer import Texels
 from hamflow.datasets.synthetic.mesh import Mesh, Sway
-from hamflow.datasets.synthetic.patch import Patch, Rigid, View, rotation
+from hamflow.datasets.synthetic.patch import Rigid, View, rotation
 from hamflow.flow import warp
 
 Doubles = NDArray[np.float64]
-STILL = Rigid(np.zeros(3), np.zeros(3), np.zeros(3))
 SEEDS = range(8)
 
 
@@ -189,16 +188,7 @@ def test_the_back_of_a_tube_is_occluded() -> None:
     white = Image.new("RGBA", (48, 48), (250, 250, 250, 255))
     turning = Rigid(np.array([0, 2 * np.pi / 3, 0]), np.zeros(3), center)
     tube = Mesh(Texels.of(white), np.stack([x, y, z], axis=2) + center, turning, view, 0.5)
-    plane = np.column_stack([[0.5, 0, 0], [0, 0.5, 0], [-20, -20, 20]])
-    backdrop = Patch.of(
-        Image.new("RGBA", (80, 80), (50, 50, 50, 255)),
-        plane=plane,
-        motion=STILL,
-        view=view,
-        depth=1.0,
-        solid=True,
-    )
-    flow, occluded = truth(Canvas(96, 128), [backdrop, tube], 0, 1)
+    flow, occluded = truth(Canvas(96, 128), [backdrop(view), tube], 0, 1)
     on_tube = np.linalg.norm(flow, axis=2) > 0
     row = slice(40, 56)
     columns = np.flatnonzero(on_tube[48])

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from _synthetic import CURVED, SMALL, SPACE, same, scene, textures
+from _synthetic import CURVED, SMALL, SPACE, STILL, backdrop, same, scene, textures
 from hamflow.datasets.synthetic import SyntheticConfig, render_scene
 from hamflow.datasets.synthetic.compose import Canvas, Haze, truth
 from hamflow.datasets.synthetic.patch import Patch, Rigid, View, rotation
 from hamflow.datasets.synthetic.scene import render_both
 from hamflow.flow import warp
 
-STILL = Rigid(np.zeros(3), np.zeros(3), np.zeros(3))
 SEEDS = range(8)
 
 
@@ -169,14 +168,6 @@ def test_motion_has_a_limit_and_reaches_it() -> None:
 def test_all_of_a_face_that_turns_away_is_occluded() -> None:
     like = patch_of(np.random.default_rng(1))
     view = replace(like.view, motion=STILL)
-    backdrop = Patch.of(
-        Image.new("RGBA", (80, 80), (50, 50, 50, 255)),
-        plane=np.column_stack([[0.5, 0, 0], [0, 0.5, 0], [-20, -20, 20]]),
-        motion=STILL,
-        view=view,
-        depth=1.0,
-        solid=True,
-    )
     half_turn = Rigid(np.array([0, 2.5, 0]), np.zeros(3), np.array([0.2, -0.1, 4.0]))
     face = Patch.of(
         Image.new("RGBA", (30, 30), (200, 0, 0, 255)),
@@ -186,7 +177,7 @@ def test_all_of_a_face_that_turns_away_is_occluded() -> None:
         depth=0.2,
         one_sided=True,
     )
-    flow, occluded = truth(Canvas(100, 130), [backdrop, face], 0, 1)
+    flow, occluded = truth(Canvas(100, 130), [backdrop(view), face], 0, 1)
     red = np.linalg.norm(flow, axis=2) > 0.01
     assert 300 < red.sum() < 2000
     assert occluded[red].all()

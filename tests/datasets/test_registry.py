@@ -9,7 +9,7 @@ import pytest
 
 import hamflow.datasets
 from _problems import run_python
-from _trees import check_pair, save_flow, save_image, scene
+from _trees import check_pair, save_flow, save_image, save_pair, scene
 from hamflow.datasets import PairDataset, SyntheticConfig, SyntheticDataset, open_dataset, registry
 from hamflow.datasets.folder import FolderDataset
 from hamflow.datasets.sintel import SintelDataset
@@ -85,10 +85,7 @@ def test_options(sintel: Path) -> None:
 
 
 def test_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "group/pair"
-    save_image(folder / "frame1.png", scene().image0)
-    save_image(folder / "frame2.png", scene().image1)
-    save_flow(folder / "flow.flo", scene().flow)
+    save_pair(tmp_path / "group/pair", scene())
     data = open_dataset("folder", tmp_path)
     assert isinstance(data, FolderDataset)
     check_pair(data[0], scene())

@@ -14,14 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from _synthetic import (
-    EFFECTS,
-    SMALL,
-    check_kinds,
-    same,
-    scene,
-    textures,
-)
+from _synthetic import EFFECTS, SMALL, check_kinds, same, scene, textures
 from hamflow import datasets
 from hamflow.datasets.synthetic import (
     SyntheticConfig,

@@ -24,11 +24,7 @@ from _synthetic import (
     smooth,
     textures,
 )
-from hamflow.datasets.synthetic import (
-    SyntheticConfig,
-    SyntheticScene,
-    render_scene,
-)
+from hamflow.datasets.synthetic import SyntheticConfig, SyntheticScene, render_scene
 from hamflow.datasets.synthetic.compose import Canvas, owners
 from hamflow.datasets.synthetic.geometry import Elastic
 from hamflow.flow import warp

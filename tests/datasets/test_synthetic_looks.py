@@ -10,23 +10,8 @@ import pytest
 from PIL import Image
 
 from _paths import PHOTOGRAPHS
-from _synthetic import (
-    EFFECTS,
-    FIELDS,
-    PLAIN,
-    SMALL,
-    bilinear,
-    layers_of,
-    same,
-    scene,
-    textures,
-)
-from hamflow.datasets.synthetic import (
-    SyntheticDataset,
-    load_textures,
-    render_both,
-    render_scene,
-)
+from _synthetic import EFFECTS, FIELDS, PLAIN, SMALL, bilinear, layers_of, same, scene, textures
+from hamflow.datasets.synthetic import SyntheticDataset, load_textures, render_both, render_scene
 from hamflow.datasets.synthetic.compose import Canvas, owners
 from hamflow.datasets.synthetic.effects import draw_effects
 from hamflow.datasets.synthetic.layer import FULL, Texels

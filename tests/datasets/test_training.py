@@ -15,12 +15,7 @@ from _trees import save_flow, save_image, save_mask, scene  # noqa: E402
 from hamflow.cli import train as command  # noqa: E402
 from hamflow.cli.main import main  # noqa: E402
 from hamflow.errors import FileError  # noqa: E402
-from hamflow.learning.config import (  # noqa: E402
-    DataConfig,
-    TrainConfig,
-    config_of,
-    config_values,
-)
+from hamflow.learning.config import DataConfig, TrainConfig, config_of, config_values  # noqa: E402
 from hamflow.learning.data import PairSource, TrainingPairs, training_batches  # noqa: E402
 
 

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hamflow.errors import InputError
-from hamflow.evaluation import (
-    paired_bootstrap,
-)
+from hamflow.evaluation import paired_bootstrap
 
 
 def test_two_pairs_by_hand() -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from _failing import failing_command
 from _fits import QUICK
+from _trees import save_pair
 from experiments.cli.app import main
 from experiments.fit_crf.fitting import FitResult, fit
 from hamflow.datasets import demo_scene
 from hamflow.datasets.folder import FolderDataset
-from hamflow.io import write_flow, write_image
 
 
 @pytest.fixture
@@ -24,12 +24,7 @@ def fails(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) ->
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pairs")
     for seed, name in enumerate(("group/one", "group/two", "three")):
-        scene = demo_scene(72, 96, seed)
-        folder = root / name
-        folder.mkdir(parents=True)
-        write_image(folder / "frame1.png", scene.image0)
-        write_image(folder / "frame2.png", scene.image1)
-        write_flow(folder / "flow.flo", scene.flow)
+        save_pair(root / name, demo_scene(72, 96, seed))
     return root
 
 

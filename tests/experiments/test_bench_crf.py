@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import hamflow
+from _trees import save_pair
 from experiments.bench import crf as bench
 from experiments.cli.app import main
 from hamflow.crf import CrfConfig
@@ -28,12 +29,7 @@ def _small_copy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A folder with one of the real pairs' names, of another size than the benchmark."""
-    scene = demo_scene(72, 80)
-    folder = tmp_path / "data" / bench.REAL_PAIRS[1]
-    folder.mkdir(parents=True)
-    hamflow.write_image(folder / "frame1.png", scene.image0)
-    hamflow.write_image(folder / "frame2.png", scene.image1)
-    hamflow.write_flow(folder / "flow.flo", scene.flow)
+    save_pair(tmp_path / "data" / bench.REAL_PAIRS[1], demo_scene(72, 80))
     return tmp_path / "data"
 
 

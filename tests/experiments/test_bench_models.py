@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from _trees import save_mask, save_pair
 from experiments.bench.models import coherence, geometric_ratio
 from experiments.cli.app import main
-from hamflow import write_flow, write_image
 from hamflow.datasets import demo_scene
 
 
@@ -20,14 +20,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pairs")
     for seed, hidden in ((0, True), (1, False)):
         scene = demo_scene(96, 128, seed)
-        folder = root / "demo" / f"scene{seed}"
-        folder.mkdir(parents=True)
-        write_image(folder / "frame1.png", scene.image0)
-        write_image(folder / "frame2.png", scene.image1)
-        write_flow(folder / "flow.flo", scene.flow)
+        folder = save_pair(root / "demo" / f"scene{seed}", scene)
         if hidden:
-            mask = np.repeat(scene.occluded[..., None], 3, axis=2)
-            write_image(folder / "occ.png", (255 * mask).astype(np.uint8))
+            save_mask(folder / "occ.png", scene.occluded)
     return root
 
 

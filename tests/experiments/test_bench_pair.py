@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import hamflow
+from _trees import save_mask, save_pair
 from experiments.bench import pair as bench
 from experiments.bench.sequence import read_sequence, rendered_sequence
 from experiments.cli import bench_pair
@@ -29,13 +30,9 @@ def tree(tmp_path: Path) -> Path:
     """Two groups with a pair each, one with known occlusions."""
     for group, seed in (("one", 0), ("two", 1)):
         scene = demo_scene(64, 96, seed)
-        folder = tmp_path / "data" / group / "a"
-        folder.mkdir(parents=True)
-        hamflow.write_image(folder / "frame1.png", scene.image0)
-        hamflow.write_image(folder / "frame2.png", scene.image1)
-        hamflow.write_flow(folder / "flow.flo", scene.flow)
+        folder = save_pair(tmp_path / "data" / group / "a", scene)
         if seed:
-            hamflow.write_image(folder / "occ.png", scene.occluded.astype(np.uint8) * 255)
+            save_mask(folder / "occ.png", scene.occluded)
     return tmp_path / "data"
 
 
@@ -161,7 +158,7 @@ def test_rendered_frames_follow_each_other() -> None:
         assert np.median(np.linalg.norm(after - before, axis=2)) < 0.3 * moved
 
 
-def test_a_pair_of_a_video_takes_over_the_state_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_of_a_video_takes_over_the_state_before() -> None:
     """Each frame is prepared once, in order, and each pair but the first gets the one before."""
     seen: list[object] = []
 

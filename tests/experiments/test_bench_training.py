@@ -13,19 +13,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import hamflow  # noqa: E402
-from _learning import hidden_extras, one_thread  # noqa: E402, F401
+from _learning import hidden_extras, no_extras, one_thread  # noqa: E402, F401
 from experiments.bench import training  # noqa: E402
 from experiments.cli.app import main  # noqa: E402
 from hamflow import InputError  # noqa: E402
 
 SIZE = ["--size", "48", "--layers", "3", "--d", "16", "--rounds", "1", "--steps", "2"]
 PARTS = ("CNN", "matching", "loss")
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    monkeypatch.setitem(sys.modules, "hamflow.learning.plot", None)
 
 
 @pytest.mark.slow

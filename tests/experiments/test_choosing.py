@@ -51,7 +51,7 @@ def test_a_method_alone() -> None:
     assert memory > 10_000_000
 
 
-def test_errors_on_rendered_scenes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_on_rendered_scenes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "NAMES", {"realtime": "`realtime`", "raft-small": "RAFT"})
     small = choosing.SyntheticConfig(height=48, width=64, max_displacement=4)
     monkeypatch.setattr(choosing, "_SCENES", small)

@@ -227,7 +227,7 @@ def test_errors(
     assert captured.out == ""  # no bar has begun
 
 
-def test_sizes_must_be_one(files: list[str], tmp_path: Path) -> None:
+def test_sizes_must_be_one(files: list[str]) -> None:
     with pytest.raises(InputError, match=r"SECOND.*56×40 and 55×40"):
         check_pair(FRAMES[0], FRAMES[1][:, :-1])
     with pytest.raises(InputError, match="--truth"):

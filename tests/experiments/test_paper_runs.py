@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 from _networks import random_weights
 from _paths import ROOT
 from _runs import save_network, save_run
-from _trees import save_flow, save_image, save_mask
+from _trees import save_mask, save_pair
 from experiments.cli.app import main
 from experiments.paper import table1
 from experiments.paper.budget import difference, settings_of
@@ -35,18 +35,10 @@ RECIPES = ROOT / "experiments" / "recipes"
 SCENE = demo_scene(32, 40)
 
 
-def save_pair(root: Path) -> Path:
-    folder = root / "group" / "pair"
-    save_image(folder / "frame1.png", SCENE.image0)
-    save_image(folder / "frame2.png", SCENE.image1)
-    save_flow(folder / "flow.flo", SCENE.flow)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("data")
-    save_mask(save_pair(top) / "occ.png", SCENE.occluded)
+    save_mask(save_pair(top / "group" / "pair", SCENE) / "occ.png", SCENE.occluded)
     return top
 
 
@@ -248,7 +240,7 @@ def test_without_torch(
 def test_pairs_without_known_occlusions(
     arguments: list[str], nets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    save_pair(tmp_path / "pairs")
+    save_pair(tmp_path / "pairs" / "group" / "pair", SCENE)
     save_run(nets / "fq-5")
     args = [*arguments[3:], "--data", "folder", str(tmp_path / "pairs"), "--networks", "fq-5"]
     assert main([*COMMAND, *args]) == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hamflow
-from _trees import save_flow, save_image, save_mask
+from _trees import save_mask, save_pair
 from experiments.cli.app import main
 from experiments.paper import table3
 from hamflow.config import PRESETS
@@ -26,10 +26,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two pairs; the occlusions of one of them are known."""
     top = tmp_path_factory.mktemp("data")
     for seed, name in enumerate(("a", "b")):
-        scene, folder = demo_scene(48, 64, seed), top / "group" / name
-        save_image(folder / "frame1.png", scene.image0)
-        save_image(folder / "frame2.png", scene.image1)
-        save_flow(folder / "flow.flo", scene.flow)
+        scene = demo_scene(48, 64, seed)
+        folder = save_pair(top / "group" / name, scene)
         if name == "b":
             save_mask(folder / "occ.png", scene.occluded)
     return top

@@ -11,8 +11,9 @@ import pytest
 import tyro
 
 from _route import SMALL
+from _trees import save_pair
 from experiments import stages
-from hamflow import Estimator, write_flow, write_image
+from hamflow import Estimator, write_image
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticScene, load_textures, render_scene
 
 CONFIG = SyntheticConfig(height=96, width=128, max_displacement=12.0, clean=True)
@@ -54,11 +55,7 @@ def test_command(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    folder = tmp_path / "group" / "one"
-    folder.mkdir(parents=True)
-    write_image(folder / "frame1.png", scene.image0)
-    write_image(folder / "frame2.png", scene.image1)
-    write_flow(folder / "flow.flo", scene.flow)
+    save_pair(tmp_path / "group" / "one", scene)
     file = tmp_path / "errors.json"
     words = ["stages", str(tmp_path), "--preset", "fast", "--json", str(file)]
     monkeypatch.setattr(sys, "argv", words)

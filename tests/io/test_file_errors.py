@@ -19,13 +19,7 @@ from hamflow.crf import CrfConfig
 from hamflow.datasets.folder import FolderDataset
 from hamflow.datasets.sintel import SintelDataset
 from hamflow.datasets.synthetic import load_textures
-from hamflow.errors import (
-    FileAccessError,
-    FileError,
-    InputError,
-    MissingFileError,
-    file_access,
-)
+from hamflow.errors import FileAccessError, FileError, InputError, MissingFileError, file_access
 from hamflow.io import FLOW_SUFFIXES, _reading, check_flow_path
 from hamflow.io._text import read_rows
 from hamflow.io.video import open_frames

@@ -208,9 +208,7 @@ def test_curve_as_a_picture(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tensorboard_has_every_step_once(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import (  # noqa: PLC0415
-        EventAccumulator,
-    )
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # noqa: PLC0415
 
     config = tiny_config(steps=4, validation_pairs=1, validate_every=2)
     train(config, tmp_path, callback=stop_after(2))

@@ -12,13 +12,7 @@ torch = pytest.importorskip("torch")
 from _learning import one_thread  # noqa: E402, F401
 from _problems import Array  # noqa: E402
 from hamflow import InputError, Window  # noqa: E402
-from hamflow.learning.loss import (  # noqa: E402
-    SPREAD,
-    Truth,
-    balance_loss,
-    matching_loss,
-    pixel_losses,
-)
+from hamflow.learning.loss import SPREAD, Truth, balance_loss, matching_loss, pixel_losses  # noqa: E402
 
 WINDOW = Window(-3, 8, -2, 5)
 

@@ -17,12 +17,7 @@ from _learning import one_thread  # noqa: E402, F401
 from hamflow import InputError  # noqa: E402
 from hamflow.datasets import demo_scene  # noqa: E402
 from hamflow.descriptors.architecture import Architecture  # noqa: E402
-from hamflow.learning.network import (  # noqa: E402
-    DescriptorNetwork,
-    PaperNetwork,
-    _Layer2x2,
-    build_network,
-)
+from hamflow.learning.network import DescriptorNetwork, PaperNetwork, _Layer2x2, build_network  # noqa: E402
 from hamflow.learning.validation import constant_bits  # noqa: E402
 
 SIZES = [(8, 12), (7, 5), (1, 1), (1, 7), (6, 1)]

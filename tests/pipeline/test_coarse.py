@@ -124,7 +124,7 @@ def test_tiny_and_gray_images(model: str, shape: tuple[int, int]) -> None:
     assert (result.flow == 0).all()
 
 
-def test_cells_find_what_local_bits_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_find_what_local_bits_cannot() -> None:
     """Local bits that say nothing, and cells that know everything."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2**64, (40, 60), np.uint64)

@@ -10,13 +10,7 @@ import numpy as np
 from hypothesis import given
 from numpy.typing import NDArray
 
-from hamflow._scale import (
-    downsample,
-    reduced,
-    upsample_flow,
-    upsample_linear,
-    upsample_nearest,
-)
+from hamflow._scale import downsample, reduced, upsample_linear, upsample_nearest
 
 Array = NDArray[Any]
 
@@ -95,13 +89,6 @@ def test_enlarged_boxes_are_continued(
     for y, x in np.ndindex(shape):
         near = min(y // factor, field.shape[0] - 1), min(x // factor, field.shape[1] - 1)
         assert (large[y, x] == field[near]).all()
-
-
-@given(enlargements())
-def test_enlarged_flow(problem: tuple[Array, int, tuple[int, int]]) -> None:
-    field, factor, _ = problem
-    shape = factor * field.shape[0], factor * field.shape[1]
-    assert (upsample_flow(field, factor) == factor * upsample_nearest(field, factor, shape)).all()
 
 
 @given(enlargements())

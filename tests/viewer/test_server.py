@@ -133,9 +133,7 @@ def test_the_usual_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         (["nothing.png", "other.png"], "nothing.png: does not exist; check the path."),
     ],
 )
-def test_wrong_words(
-    fails: Callable[..., str], words: list[str], message: str, tmp_path: Path
-) -> None:
+def test_wrong_words(fails: Callable[..., str], words: list[str], message: str) -> None:
     before = set(Path(tempfile.gettempdir()).glob("hamflow-serve-*"))
     assert message in fails(*words)
     assert set(Path(tempfile.gettempdir()).glob("hamflow-serve-*")) <= before

@@ -14,12 +14,7 @@ from _viewer import moving
 from hamflow import Estimator
 from hamflow.evaluation.methods import Method
 from hamflow.viewer import worker
-from hamflow.viewer.kept_result import (
-    WHY,
-    read_explanation,
-    read_result,
-    write_result,
-)
+from hamflow.viewer.kept_result import WHY, read_explanation, read_result, write_result
 from hamflow.viewer.methods import PEERS
 from hamflow.viewer.registry import Registry
 from hamflow.viewer.worker import Request
@@ -135,7 +130,7 @@ def test_methods_of_others(tmp_path: Path, method: str) -> None:
     assert window.contains(int(high[0]), int(high[1]))
 
 
-def test_images_of_two_sizes(tmp_path: Path) -> None:
+def test_images_of_two_sizes() -> None:
     with pytest.raises(hamflow.InputError, match="must have one size, but are 80×60 and 80×50"):
         worker.check_one_size(moving(2)[0], moving(2, height=50)[0])
 

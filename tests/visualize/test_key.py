@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from hamflow.errors import InputError
-from hamflow.visualize import (
-    add_arrow_key,
-    add_key,
-    draw_arrows,
-    flow_to_color,
-    wheel_picture,
-)
+from hamflow.visualize import add_arrow_key, add_key, draw_arrows, flow_to_color, wheel_picture
 
 
 def test_wheel_shows_the_colors_of_its_places() -> None:

@@ -167,8 +167,7 @@ def _prepared(
     for path in own:
         make_folder(path.parent)
     for target in targets.values():
-        if target is not None:
-            check_writable(target)
+        check_writable(target)
     return logs
 
 

@@ -14,13 +14,7 @@ from rich.console import Console
 from hamflow.cli._console import count, progress_bar, say
 from hamflow.cli._options import FLOW_FORMATS, Overwrite, check_distinct, claimed, flow_suffix
 from hamflow.errors import FileError, HamflowError, InputError
-from hamflow.io import (
-    READABLE_SUFFIXES,
-    check_flow_path,
-    read_flow,
-    split_flow_name,
-    write_flow,
-)
+from hamflow.io import READABLE_SUFFIXES, check_flow_path, read_flow, split_flow_name, write_flow
 from hamflow.io._atomic import make_folder
 from hamflow.io._lock import locked
 from hamflow.io.kitti import outside_kitti_range

@@ -133,8 +133,7 @@ def evaluate_command(
     console = Console(markup=False)
     with WorkLog.in_folder(folder, WORK, overwrite=overwrite) as log:
         for path in (json, html):
-            if path is not None:
-                check_writable(path)
+            check_writable(path)
         if overwrite:
             (folder / TABLE).unlink(missing_ok=True)
         with says_how_to_continue(folder, overwrite), progress_bar(console) as progress:

@@ -121,8 +121,7 @@ def pair(
     check_directions(outputs, config, preset)
     for name, path in outputs.items():
         OUTPUTS[name].check(path)
-    if result.json is not None:
-        check_writable(result.json)
+    check_writable(result.json)
     if result.plot is not None:
         check_plot(result.plot)
     written = {**outputs, "--json": result.json, "--plot": result.plot}

@@ -48,8 +48,7 @@ def plan(
     json
         Write the plan to this file (.json), too.
     """
-    if json is not None:
-        check_writable(json)
+    check_writable(json)
     limits = {"scale": scale, "max_memory": max_memory, "files": files}
     found = plan_of(width, height, preset, parse_auto_window(window), **limits)  # type: ignore[arg-type]
     if json is not None:

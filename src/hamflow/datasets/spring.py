@@ -26,15 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hamflow._check import as_flow
-from hamflow.datasets._listing import (
-    Camera,
-    Direction,
-    Listing,
-    Root,
-    Split,
-    check_choice,
-    chosen,
-)
+from hamflow.datasets._listing import Camera, Direction, Listing, Root, Split, check_choice, chosen
 from hamflow.datasets.flow_pair import FlowPair
 from hamflow.datasets.pair_dataset import PairDataset
 from hamflow.errors import FileError, InputError

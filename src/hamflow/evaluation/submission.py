@@ -37,12 +37,7 @@ from hamflow._types import CountProgress
 from hamflow.datasets import FlowPair
 from hamflow.datasets._listing import check_choice
 from hamflow.errors import FileError, InputError
-from hamflow.evaluation._benchmarks import (
-    Benchmark,
-    archive_fault,
-    find_benchmark,
-    pack,
-)
+from hamflow.evaluation._benchmarks import Benchmark, archive_fault, find_benchmark, pack
 from hamflow.evaluation.fingerprint import fingerprints
 from hamflow.evaluation.methods import Method
 from hamflow.evaluation.runner import attempt

@@ -180,8 +180,10 @@ def _flush_folder(folder: Path) -> None:
             os.close(number)
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise at once the FileError that `atomic_write` would raise for this path."""
+def check_writable(path: str | os.PathLike[str] | None) -> None:
+    """Raise at once the FileError that `atomic_write` would raise for this path, if any."""
+    if path is None:
+        return
     target, _ = _resolve(path)
     if not os.access(target.parent, os.W_OK | os.X_OK):
         message = f"{os.fspath(path)}: {_forbidden(target)}"

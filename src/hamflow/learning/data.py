@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import signal
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from hamflow._processes import follow_parent
 from hamflow.datasets import open_dataset
 from hamflow.datasets.pair_dataset import evenly
 from hamflow.datasets.synthetic import SyntheticDataset
@@ -140,16 +138,8 @@ def _prepare_worker(_: int) -> None:
     workers must notice it themselves: torch watches only their parent, which is the fork server,
     and the fork server waits for them.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    follow_parent()
 
 
 def validation_samples(config: TrainConfig) -> Iterator[Sample]:

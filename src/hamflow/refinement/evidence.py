@@ -45,12 +45,7 @@ NAMES = (*OWN, *SURROUNDINGS, "scale")
 """All evidence, in the order of the network's inputs."""
 
 _LEAST_TEXTURE = 1e-6  # of the squared gradients; their noise is about as large
-_NEAR, _AROUND, _TENSOR, _WIDE_TENSOR = (
-    3,
-    9,
-    5,
-    25,
-)  # sides of the squares over which means are taken
+_NEAR, _AROUND, _TENSOR, _WIDE_TENSOR = 3, 9, 5, 25  # sides of squares over which means are taken
 _MOST = 20.0  # pixels: larger disagreements of matches all count as this one
 
 

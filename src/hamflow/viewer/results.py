@@ -17,13 +17,7 @@ from hamflow.io import write_image
 from hamflow.pipeline.explain import Explanation
 from hamflow.result import FlowResult
 from hamflow.viewer.contents import ShownResult, described, only_finite
-from hamflow.viewer.kept_result import (
-    WHY,
-    load_saved,
-    read_explanation,
-    read_result,
-    write_result,
-)
+from hamflow.viewer.kept_result import WHY, load_saved, read_explanation, read_result, write_result
 from hamflow.viewer.refusals import Refusal
 from hamflow.viewer.source import Source, new_id, refused_files
 from hamflow.viewer.workspace import size_of

@@ -12,14 +12,7 @@ from PIL import ImageFilter
 from hamflow import _native
 from hamflow.datasets.synthetic.geometry import Box, Floats
 from hamflow.datasets.synthetic.layer import HALF, Lanes, Texels
-from hamflow.datasets.synthetic.patch import (
-    EVERYTHING,
-    NEAR,
-    NOTHING,
-    Rigid,
-    Samples,
-    View,
-)
+from hamflow.datasets.synthetic.patch import EVERYTHING, NEAR, NOTHING, Rigid, Samples, View
 
 Points = NDArray[np.float64]
 _RAYS = 3  # squared: rays through a pixel
