@@ -117,24 +117,18 @@ void carry_along(In<float, 3> state, In<float, 3> along, In<std::uint8_t, 2> vis
     without_gil([&] { carry(problem); });
 }
 
-void blend_flows(In<float, 3> first, In<float, 3> second, In<float, 3> measured,
-                 In<float, 3> expected, int radius, std::tuple<float, float, float, float> how,
-                 Out<float, 3> state) {
-    const std::size_t h = measured.shape(0), w = measured.shape(1), channels = first.shape(2);
+void blend_flows(In<float, 3> measured, In<float, 2> confidence, In<float, 3> expected,
+                 std::tuple<float, float, float> how, Out<float, 3> state) {
+    const std::size_t h = measured.shape(0), w = measured.shape(1);
     expect_area(h, w);
-    if (channels < 3 || channels > 1000) throw nb::value_error("first needs 3 to 1000 channels");
-    expect_shapes({h, w, channels}, "first", first, "second", second);
     expect_shape(measured, "measured", {h, w, 2});
+    expect_shape(confidence, "confidence", {h, w});
     expect_shapes({h, w, 3}, "expected", expected, "state", state);
-    const auto [least_share, tolerance, relative, cap] = how;
-    if (radius < 0 || radius > 100) throw nb::value_error("radius must be 0 to 100");
-    if (!(least_share >= 0 && least_share <= 1) || !(tolerance > 0) || !(relative >= 0) ||
-        !(cap > 0))
-        throw nb::value_error("how: least share in 0..1, tolerance > 0, relative >= 0, cap > 0");
-    const Blended problem{side(h),        side(w),         static_cast<int>(channels),
-                          first.data(),   second.data(),   measured.data(),
-                          expected.data(), radius,         least_share,
-                          tolerance,      relative,        cap,
+    const auto [change, relative, apart] = how;
+    if (!(change >= 0) || !(relative >= 0) || !(apart >= 0))
+        throw nb::value_error("how: change, relative and apart must not be negative");
+    const Blended problem{side(h),         side(w), measured.data(), confidence.data(),
+                          expected.data(), change,  relative,        apart,
                           state.data()};
     without_gil([&] { blend(problem); });
 }
@@ -189,8 +183,8 @@ void define_refinement(nb::module_& m) {
     m.def("adopt_opposite", adopt, nb::arg("opposite"), nb::arg("tolerance"), out("flow"));
     m.def("carry", carry_along, nb::arg("state"), nb::arg("along"), nb::arg("visible"),
           nb::arg("alike"), out("expected"));
-    m.def("blend", blend_flows, nb::arg("first"), nb::arg("second"), nb::arg("measured"),
-          nb::arg("expected"), nb::arg("radius"), nb::arg("how"), out("state"));
+    m.def("blend", blend_flows, nb::arg("measured"), nb::arg("confidence"), nb::arg("expected"),
+          nb::arg("how"), out("state"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
           nb::arg("trust"), nb::arg("where"), nb::arg("neighborhood"), nb::arg("data"),
           nb::arg("agreement"), nb::arg("margins"), out("flow"));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
 #include "threads.hpp"
 
@@ -39,26 +38,10 @@ void offsets(const Place& place, int w, int h, std::size_t (&at)[4], float (&wei
     }
 }
 
-// The mean difference of the first three channels between a pixel and the place where it goes.
-float difference(const Blended& p, int x, int y, float u, float v) {
-    Place place;
-    if (!locate(static_cast<float>(x) + u, static_cast<float>(y) + v, p.w, p.h, place)) return p.cap;
-    std::size_t at[4];
-    float weight[4];
-    offsets(place, p.w, p.h, at, weight);
-    const float* here = p.first + (static_cast<std::size_t>(y) * p.w + x) * p.channels;
-    float sum = 0;
-    for (int c = 0; c < 3; ++c) {
-        float there = 0;
-        for (int k = 0; k < 4; ++k) there += weight[k] * p.second[at[k] * p.channels + c];
-        sum += std::fabs(here[c] - there);
-    }
-    return std::min(sum / 3, p.cap);
-}
-
-// How much of the measured flow is replaced by the expected one if the images do not object.
-float share(const Blended& p, float age) {
-    return age > 0 ? 1 - std::max(1 / (age + 1), p.least_share) : 0.0f;
+// The squared error to be expected with a confidence; a little more, as no flow is exact.
+float variance(float confidence) {
+    const float error = 1 / confidence - 1;
+    return error * error + 0.01f;
 }
 
 }  // namespace
@@ -92,44 +75,27 @@ void carry(const Carried& p) {
     });
 }
 
+// Each flow counts by how certain it is, as in a Kalman filter.
 void blend(const Blended& p) {
-    const std::size_t size = static_cast<std::size_t>(p.h) * p.w;
-    std::vector<float> before(size), after(size);
     parallel_for(p.h, [&](int y) {
-        for (int x = 0; x < p.w; ++x) {
-            const std::size_t i = static_cast<std::size_t>(y) * p.w + x;
-            const float *m = p.measured + 2 * i, *e = p.expected + 3 * i;
-            const float part = share(p, e[2]);
-            before[i] = difference(p, x, y, m[0], m[1]);
-            after[i] = part == 0 ? before[i]
-                                 : difference(p, x, y, m[0] + part * (e[0] - m[0]),
-                                              m[1] + part * (e[1] - m[1]));
-        }
-    });
-    parallel_for(p.h, [&](int y) {
-        const int top = std::max(y - p.radius, 0), bottom = std::min(y + p.radius, p.h - 1);
-        for (int x = 0; x < p.w; ++x) {
-            const std::size_t i = static_cast<std::size_t>(y) * p.w + x;
+        for (std::size_t i = static_cast<std::size_t>(y) * p.w, end = i + p.w; i < end; ++i) {
             const float *m = p.measured + 2 * i, *e = p.expected + 3 * i;
             float* state = p.state + 3 * i;
-            float part = share(p, e[2]), kept = 0;
-            if (part > 0) {
-                const int left = std::max(x - p.radius, 0), right = std::min(x + p.radius, p.w - 1);
-                float sum_before = 0, sum_after = 0;
-                for (int row = top; row <= bottom; ++row)
-                    for (int column = left; column <= right; ++column) {
-                        const std::size_t k = static_cast<std::size_t>(row) * p.w + column;
-                        sum_before += before[k];
-                        sum_after += after[k];
-                    }
-                const float count = static_cast<float>((bottom - top + 1) * (right - left + 1));
-                const float old = sum_before / count, rise = sum_after / count - old;
-                kept = std::min(std::max(1 - rise / (p.tolerance + p.relative * old), 0.0f), 1.0f);
+            state[0] = m[0], state[1] = m[1], state[2] = p.confidence[i];
+            if (!(e[2] > 0)) continue;
+            const float change = p.change + p.relative * std::hypot(e[0], e[1]);
+            const float old = variance(e[2]) + change * change;
+            const float now = p.confidence[i] > 0 ? variance(p.confidence[i]) : 1e12f;
+            const float du = e[0] - m[0], dv = e[1] - m[1];
+            float share = now / (now + old), both = old * share;
+            if (du * du + dv * dv >= p.apart * p.apart * (old + now)) {
+                share = old < now ? 1.0f : 0.0f;
+                both = std::min(old, now);
             }
-            part *= kept;
-            state[0] = m[0] + part * (e[0] - m[0]);
-            state[1] = m[1] + part * (e[1] - m[1]);
-            state[2] = 1 + kept * e[2];
+            if (!(share > 0)) continue;
+            state[0] += share * du;
+            state[1] += share * dv;
+            state[2] = 1 / (1 + std::sqrt(std::max(both - 0.01f, 0.0f)));
         }
     });
 }

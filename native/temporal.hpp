@@ -6,25 +6,23 @@ namespace hamflow {
 
 struct Carried {
     int h, w;
-    const float* state;            // (h, w, 3) of the pair before: u, v, age
+    const float* state;            // (h, w, 3) of the pair before: u, v, confidence
     const float* along;            // (h, w, 2), from here to there
     const unsigned char* visible;  // (h, w), whether what is here is to be seen there
     float alike;                   // pixels: neighbors that differ by more are of another surface
-    float* expected;               // (h, w, 3): u, v, age; the age is 0 where nothing is known
+    float* expected;               // (h, w, 3): u, v, confidence, which is 0 where nothing is known
 };
 
 void carry(const Carried& problem);
 
 struct Blended {
-    int h, w, channels;
-    const float *first, *second;  // (h, w, channels): what is compared are the first three
-    const float* measured;        // (h, w, 2)
-    const float* expected;        // (h, w, 3): u, v, age
-    int radius;                   // of the squares over which differences are averaged
-    float least_share;            // of the measured flow, however old the track is
-    float tolerance, relative;    // how much larger the difference may be: at most, and its share
-    float cap;                    // of the differences, which is also that outside of the image
-    float* state;                 // (h, w, 3): u, v, age
+    int h, w;
+    const float* measured;   // (h, w, 2)
+    const float* confidence; // (h, w): 1 / (1 + expected error)
+    const float* expected;   // (h, w, 3): u, v, confidence
+    float change, relative;  // how motions change from pair to pair: in pixels, as a share of them
+    float apart;             // standard deviations: flows that differ by more have no mean
+    float* state;            // (h, w, 3): u, v, confidence
 };
 
 void blend(const Blended& problem);

@@ -163,9 +163,8 @@ def others() -> dict[str, Arguments]:
         "adopt_opposite": {"opposite": zeros(H, W, 2), "tolerance": 1.0, "flow": zeros(H, W, 2)},
         "carry": {"state": zeros(H, W, 3), "along": zeros(H, W, 2), "alike": 1.0}
         | {"visible": zeros(H, W, dtype=np.uint8), "expected": zeros(H, W, 3)},
-        "blend": {"first": zeros(H, W, 8), "second": zeros(H, W, 8), "measured": zeros(H, W, 2)}
-        | {"expected": zeros(H, W, 3), "radius": 1, "how": (0.5, 1.0, 0.1, 4.0)}
-        | {"state": zeros(H, W, 3)},
+        "blend": {"measured": zeros(H, W, 2), "confidence": zeros(H, W), "how": (0.3, 0.03, 1.0)}
+        | {"expected": zeros(H, W, 3), "state": zeros(H, W, 3)},
         "drop_small": {"mask": zeros(H, W, dtype=np.uint8), "least": 2},
         "look_up": texels | spots | lanes,
         "plane_texels": {"matrix": zeros(3, 3), "places": zeros(1, 4), "nowhere": (0.0, 0.0)}

@@ -18,6 +18,7 @@ from hamflow.refinement import (
     LabelingCompletion,
     NoCompletion,
     NoTemporal,
+    TrackFilter,
     Upsampling,
 )
 from hamflow.stages import STAGES, Completion, Matcher, Refinement, Temporal, stage_class
@@ -80,7 +81,7 @@ class EstimatorConfig:
     matcher: Matcher = field(default_factory=_fitted)
     completion: Completion = field(default_factory=ChoiceCompletion)
     refinement: Refinement = field(default_factory=GuardedRefinement)
-    temporal: Temporal = field(default_factory=NoTemporal)
+    temporal: Temporal = field(default_factory=TrackFilter)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str | os.PathLike):
@@ -122,6 +123,7 @@ PRESETS: dict[str, EstimatorConfig] = {
         matcher=JointModel.paper(),
         completion=NoCompletion(),
         refinement=Upsampling(smooth=False),
+        temporal=NoTemporal(),
     ),
     "realtime": replace(
         _FAST,

@@ -93,17 +93,18 @@ def estimated(
             with clock.stage("refinement", 0.75):
                 flows.append(route.refined(refine, (frames[1], frames[0]), matches, first))
 
-        if len(flows) == 2:
-            # Time: the tracks of the pair before go on, or new ones begin.
-            before = None if previous is None else previous.tracks_to(frames[0])
-            with clock.stage("temporal", 0.9) if before else nullcontext():
-                flows, tracks = config.temporal(frames, flows, before)
-            matches = replace(matches, tracks=tracks, second=ref(frames[1]))
+        # Assessment: what is occluded, and how far each pixel can be trusted.
+        if around is not None:
+            with clock.stage("assessment", 0.9):
+                hidden, certain = route.assessed(refine, frames, matches, flows, around)
 
-            # Assessment: what is occluded, and how far each pixel can be trusted.
-            if around is not None:
-                with clock.stage("assessment", 0.95):
-                    hidden, certain = route.assessed(refine, frames, matches, flows, around)
+        # Time: the tracks of the pair before go on, or new ones begin.
+        if certain is not None and route.whole:
+            before = None if previous is None else previous.tracks_to(frames[0])
+            with clock.stage("temporal", 0.95) if before else nullcontext():
+                pair = flows[0], flows[1]
+                flows[0], tracks = config.temporal(frames, pair, certain, before)
+            matches = replace(matches, tracks=tracks, second=ref(frames[1]))
 
     certificate = matches.directions[0].certificate
     result = FlowResult(

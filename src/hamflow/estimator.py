@@ -257,11 +257,6 @@ class Estimator:
         places = {"from_files": from_files, "to_files": to_files}
         plan = plan_run(shape, self.config, self.window, self.max_memory, **places)  # type: ignore[arg-type]
         plan.check()
-        if not plan.whole and self.config.temporal.method != "off":
-            raise InputError(
-                "Images that are computed tile by tile cannot be filtered along tracks; set "
-                "temporal.method to off, or allow more memory."
-            )
         return plan
 
     def between(

@@ -189,12 +189,12 @@ class Tracks:
     ----------
     flows : ((H, W, 2) array of float32, (H, W, 2) array of float32)
         The finished flow, forward and backward.
-    ages : ((H, W) array of float32, (H, W) array of float32), optional
-        For how many pairs each pixel has been followed; 1 if there are none.
+    confidence : (H, W) array of float32
+        How certain the forward flow is, all pairs so far taken together.
     """
 
     flows: tuple[Flow, Flow]
-    ages: tuple[Field, Field] | None = None
+    confidence: Field
 
 
 class Temporal(Protocol):
@@ -203,11 +203,16 @@ class Temporal(Protocol):
     method: ClassVar[str]
 
     def __call__(
-        self, frames: tuple[FrameLike, FrameLike], flows: Sequence[Flow], before: Tracks | None
-    ) -> tuple[list[Flow], Tracks | None]:
-        """Return forward and backward flow, and what the next pair gets as `before`.
+        self,
+        frames: tuple[FrameLike, FrameLike],
+        flows: tuple[Flow, Flow],
+        confidence: Field,
+        before: Tracks | None,
+    ) -> tuple[Flow, Tracks | None]:
+        """Return the forward flow, and what the next pair gets as `before`.
 
-        `before` comes from the pair whose second frame is the first one here.
+        `flows` are those of the pair by itself, forward and backward; `before` comes from the pair
+        whose second frame is the first one here.
         """
 
 

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hamflow
 from _problems import same_bytes
 from _route import SMALL, shifted
 from _tiles import InTiles, apart, scene
-from hamflow import Estimator, EstimatorConfig, FlowResult, InputError
+from hamflow import Estimator, FlowResult
 from hamflow.pipeline.box import Box
 from hamflow.pipeline.tiles import CONTEXT, Tiling, reach_of
-from hamflow.refinement import TrackFilter, Upsampling
+from hamflow.refinement import NoTemporal, TrackFilter, Upsampling
 
 PIXELS = 200 * 200
 
@@ -74,8 +75,15 @@ def test_what_is_not_refined() -> None:
     whole = Estimator(config, scale=4).estimate(*images)
     tiled = InTiles(config, 130 * 130, scale=4).estimate(*images)
     assert apart(tiled.flow, whole.flow).max() < 1e-5
-    with pytest.raises(InputError, match=r"cannot be filtered along tracks"):
-        Estimator(EstimatorConfig(temporal=TrackFilter()), max_memory="1GB").plan((3000, 4000))
+
+
+def test_a_video_in_tiles_is_not_filtered_along_tracks() -> None:
+    images = [shifted(5 * k, -3 * k, 120, 160)[1] for k in range(3)]
+    flows = []
+    for temporal in (TrackFilter(), NoTemporal()):
+        tiled = InTiles(replace(SMALL, temporal=temporal), 130 * 130)
+        flows.append([item.flow for item in hamflow.video(images, tiled)][-1])
+    assert np.array_equal(*flows)
 
 
 def test_far_motion_makes_small_tiles() -> None:

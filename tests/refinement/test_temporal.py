@@ -67,34 +67,26 @@ def carried(state: Array, along: Array, visible: Array, alike: float) -> Array:
     return expected
 
 
-def blended(images: Any, measured: Array, expected: Array, radius: int, how: Any) -> Array:
-    first, second = images
-    least, tolerance, relative, cap = how
-    height, width = measured.shape[:2]
-
-    def differences(flow: Array) -> Array:
-        found = np.full((height, width), cap)
-        for y in range(height):
-            for x in range(width):
-                around = corners(x + flow[y, x, 0], y + flow[y, x, 1], (height, width))
-                if around is not None:
-                    there = sum(weight * second[row, column] for row, column, weight in around)
-                    found[y, x] = min(abs(first[y, x] - there)[:3].mean(), cap)
-        return found
-
-    age = expected[..., 2]
-    part = np.where(age > 0, 1 - np.maximum(1 / (age + 1), least), 0)
-    mixed = measured + part[..., None] * (expected[..., :2] - measured)
-    before, after = differences(measured), differences(mixed)
-    state = np.empty((height, width, 3))
+def blended(measured: Array, confidence: Array, expected: Array, how: Any) -> Array:
+    change, relative, apart = how
+    height, width = confidence.shape
+    state = np.dstack([measured, confidence]).astype(np.float64)
     for y in range(height):
         for x in range(width):
-            square = np.s_[max(y - radius, 0) : y + radius + 1, max(x - radius, 0) : x + radius + 1]
-            old, new = before[square].mean(), after[square].mean()
-            kept = np.clip(1 - (new - old) / (tolerance + relative * old), 0, 1)
-            kept *= part[y, x] > 0
-            state[y, x, :2] = measured[y, x] + kept * (mixed[y, x] - measured[y, x])
-            state[y, x, 2] = 1 + kept * age[y, x]
+            if expected[y, x, 2] <= 0:
+                continue
+            there = expected[y, x, :2].astype(np.float64)
+            old = (1 / expected[y, x, 2] - 1) ** 2 + 0.01
+            old += (change + relative * np.hypot(*there)) ** 2
+            now = (1 / confidence[y, x] - 1) ** 2 + 0.01 if confidence[y, x] > 0 else 1e12
+            if np.hypot(*(there - measured[y, x])) < apart * np.sqrt(old + now):
+                share, both = now / (old + now), old * now / (old + now)
+            elif old < now:
+                share, both = 1, old
+            else:
+                continue
+            state[y, x, :2] += share * (there - measured[y, x])
+            state[y, x, 2] = 1 / (1 + np.sqrt(max(both - 0.01, 0)))
     return state
 
 
@@ -112,18 +104,16 @@ def test_carry(seed: int, shape: tuple[int, int]) -> None:
     assert np.allclose(found, carried(state, along, visible, 1.0), atol=1e-4)
 
 
-@given(seed=st.integers(0, 10**6), shape=SHAPES, radius=st.integers(0, 3))
-def test_blend(seed: int, shape: tuple[int, int], radius: int) -> None:
+@given(seed=st.integers(0, 10**6), shape=SHAPES, apart=st.sampled_from([0.0, 1.0, 30.0]))
+def test_blend(seed: int, shape: tuple[int, int], apart: float) -> None:
     rng = np.random.default_rng(seed)
-    first, second = rng.random((2, *shape, 4)).astype(np.float32)
     measured = rng.normal(0, 2, (*shape, 2)).astype(np.float32)
-    expected = np.dstack([measured + rng.normal(0, 1, (*shape, 2)), rng.integers(0, 5, shape)])
-    expected = expected.astype(np.float32)
-    how = (0.3, 0.05, 0.2, 0.5)
+    confidence, certain = rng.choice([0, 0.1, 0.3, 0.5, 0.9, 1], (2, *shape)).astype(np.float32)
+    expected = np.dstack([measured + rng.normal(0, 1, (*shape, 2)), certain]).astype(np.float32)
+    how = (0.3, 0.05, apart)
     found = np.empty((*shape, 3), np.float32)
-    _native.blend(first, second, measured, expected, radius, how, found)
-    wanted = blended((first, second), measured, expected, radius, how)
-    assert np.allclose(found, wanted, atol=2e-3)
+    _native.blend(measured, confidence, expected, how, found)
+    assert np.allclose(found, blended(measured, confidence, expected, how), atol=2e-3)
 
 
 def test_the_kernels_check_their_arguments() -> None:
@@ -133,9 +123,9 @@ def test_the_kernels_check_their_arguments() -> None:
         _native.carry(state, flow[:3], seen, 1.0, state.copy())
     with pytest.raises(ValueError, match="alike"):
         _native.carry(state, flow, seen, -1.0, state.copy())
-    for radius, how in ((-1, (0.3, 0.1, 0, 1)), (2, (2, 0.1, 0, 1)), (2, (0.3, 0, 0, 1))):
-        with pytest.raises(ValueError, match=r"radius|how"):
-            _native.blend(state, state, flow, state, radius, how, state.copy())
+    for how in ((-1, 0, 1), (0.1, -1, 1), (0.1, 0, float("nan"))):
+        with pytest.raises(ValueError, match="how"):
+            _native.blend(flow, state[..., 0].copy(), state, how, state.copy())
 
 
 def test_means_over_squares() -> None:
@@ -177,40 +167,69 @@ def noisy(seed: int, u: float, shape: tuple[int, int] = (64, 80)) -> Array:
     return (flow + np.array([u, 0])).astype(np.float32)
 
 
-def filtered(images: list[Array], flows: list[list[Array]]) -> list[list[Array]]:
+def filtered(images: list[Array], flows: list[list[Array]], confidence: list[float]) -> list[Array]:
     found, tracks = [], None
-    for pair, both in zip(pairwise([frame(image) for image in images]), flows, strict=True):
-        flow, tracks = TrackFilter()(pair, both, tracks)
+    shown = zip(pairwise([frame(image) for image in images]), flows, confidence, strict=True)
+    for pair, (forward, backward), certain in shown:
+        sure = np.full(forward.shape[:2], certain, np.float32)
+        flow, tracks = TrackFilter()(pair, (forward, backward), sure, tracks)
         found.append(flow)
     return found
 
 
+INSIDE = np.s_[10:-10, 30:-10]
+
+
+def off(flow: Array, u: float) -> float:
+    return float(abs(flow - [u, 0])[INSIDE].mean())
+
+
 def test_noise_becomes_less_along_tracks() -> None:
-    images = moving(7)
     flows = [[noisy(k, 3), noisy(10 + k, -3)] for k in range(6)]
-    found = filtered(images, flows)
-    assert same_bytes(found[0][0], flows[0][0])
-    inside = np.s_[10:-10, 30:-10]
-    for k, wanted in ((0, [3, 0]), (1, [-3, 0])):
-        before, after = (abs(all_[5][k] - wanted)[inside].mean() for all_ in (flows, found))
-        assert after < 0.7 * before
+    found = filtered(moving(7), flows, [0.5] * 6)
+    assert same_bytes(found[0], flows[0][0])
+    assert off(found[5], 3) < 0.7 * off(flows[5][0], 3)
+
+
+def test_what_is_certain_stays() -> None:
+    """The less certain a flow is, the more it becomes what was seen before."""
+    flows = [[noisy(k, 3), noisy(10 + k, -3)] for k in range(3)]
+    changes = []
+    for last in (0.95, 0.6, 0.3):
+        flow = filtered(moving(4), flows, [0.9, 0.9, last])[2]
+        changes.append(abs(flow - flows[2][0])[INSIDE].mean())
+    assert changes[0] < 0.2 * changes[2]
+    assert changes[0] < changes[1] < changes[2]
+
+
+def test_a_surface_keeps_the_motion_that_was_seen_clearly() -> None:
+    """Half of the last flow is lost, and nothing is certain of it."""
+    flows = [[noisy(k, 3), noisy(10 + k, -3)] for k in range(4)]
+    flows[3][0][:, 40:] = 0
+    images, sure = moving(5), [0.9] * 4
+    kept = filtered(images, flows, sure)[3][:, 40:-10]
+    assert abs(kept).mean() < 1  # if it is as certain as the others were, it counts
+    tracks = None
+    for k, pair in enumerate(pairwise([frame(image) for image in images])):
+        certain = np.full((64, 80), 0.9, np.float32)
+        if k == 3:
+            certain[:, 40:] = 0.1
+        flow, tracks = TrackFilter()(pair, (flows[k][0], flows[k][1]), certain, tracks)
+    assert abs(flow - [3, 0])[10:-10, 40:-10].mean() < 0.3
 
 
 def test_a_change_of_motion_is_followed() -> None:
     """The camera moves faster and faster, and back."""
     steps = [0, 3, 4, 6, 3, 0, -2]
-    images = moving(7, steps)
     flows = [[noisy(k, u), noisy(10 + k, -u)] for k, u in enumerate(steps[1:])]
-    for (flow, _), u in zip(filtered(images, flows), steps[1:], strict=True):
-        assert abs(flow - [u, 0])[10:-10, 30:-10].mean() < 0.15
+    for flow, u in zip(filtered(moving(7, steps), flows, [0.7] * 6), steps[1:], strict=True):
+        assert off(flow, u) < 0.15
 
 
-def test_the_images_have_the_last_word() -> None:
-    """Something turns round; the expected motion would not explain the images."""
-    images = moving(3, [0, 3, 3])
+def test_something_turns_round() -> None:
+    """What differs by more than errors explain has no mean."""
     flows = [[noisy(0, -9), noisy(1, 9)], [noisy(2, 3), noisy(3, -3)]]
-    last = filtered(images, flows)[1][0]
-    assert abs(last - [3, 0])[10:-10, 30:-10].mean() < 0.2
+    assert off(filtered(moving(3, [0, 3, 3]), flows, [0.8, 0.8])[1], 3) < 0.2
 
 
 def test_equal_frames_stay_at_rest() -> None:
@@ -218,36 +237,43 @@ def test_equal_frames_stay_at_rest() -> None:
     images.append(images[-1])
     still = np.zeros((64, 80, 2), np.float32)
     flows = [[noisy(0, 3), noisy(1, -3)], [noisy(2, 3), noisy(3, -3)], [still, still]]
-    assert not filtered(images, flows)[2][0].any()
+    assert not filtered(images, flows, [0.5] * 3)[2].any()
 
 
 def test_off() -> None:
-    flows = [noisy(0, 3), noisy(1, -3)]
-    found, tracks = NoTemporal()((frame(moving(2)[0]), frame(moving(2)[1])), flows, None)
+    flows = noisy(0, 3), noisy(1, -3)
+    pair = frame(moving(2)[0]), frame(moving(2)[1])
+    found, tracks = NoTemporal()(pair, flows, np.ones((64, 80), np.float32), None)
     assert tracks is None
-    assert all(a is b for a, b in zip(found, flows, strict=True))
+    assert found is flows[0]
 
 
 # --- in the estimator ---------------------------------------------------------------------------
 
 
+UNFILTERED = replace(SMALL, temporal=NoTemporal())
+
+
 def test_videos_are_filtered_and_pairs_are_not() -> None:
     images = moving(4)
-    on, off = Estimator(replace(SMALL, temporal=TrackFilter())), Estimator(SMALL)
-    with_filter = [item.flow for item in hamflow.video(images, on)]
-    without = [item.flow for item in hamflow.video(images, off)]
-    assert same_bytes(with_filter[0], without[0])
-    assert not same_bytes(with_filter[2], without[2])
-    for flow in with_filter:
-        assert abs(flow - [3, 0])[12:-12, 30:-12].mean() < 0.2
-    assert same_bytes(on.estimate(*images[:2]).flow, off.estimate(*images[:2]).flow)
+    on, without = Estimator(SMALL), Estimator(UNFILTERED)
+    filtered_items = list(hamflow.video(images, on))
+    plain_items = list(hamflow.video(images, without))
+    assert same_bytes(filtered_items[0].flow, plain_items[0].flow)
+    assert not same_bytes(filtered_items[2].flow, plain_items[2].flow)
+    for item, plain in zip(filtered_items, plain_items, strict=True):
+        assert abs(item.flow - [3, 0])[12:-12, 30:-12].mean() < 0.2
+        assert same_bytes(item.backward, plain.backward)
+        assert same_bytes(item.confidence, plain.confidence)
+        assert np.array_equal(item.occlusion, plain.occlusion)
+    assert same_bytes(on.estimate(*images[:2]).flow, without.estimate(*images[:2]).flow)
 
 
 def test_tracks_go_on_only_from_the_last_frame() -> None:
     """Whoever compares all frames with the first one has no tracks."""
     images = moving(3)
     results = []
-    for config in (SMALL, replace(SMALL, temporal=TrackFilter())):
+    for config in (SMALL, UNFILTERED):
         estimator = Estimator(config)
         first, second, third = (estimator.frame(image) for image in images)
         _, matches = estimator.between(first, second)
@@ -265,10 +291,10 @@ def test_threads() -> None:
 
 def test_settings(tmp_path: Path) -> None:
     file = tmp_path / "off.toml"
-    file.write_text('[temporal]\nmethod = "tracks"\n')
-    assert preset_config(file) == replace(PRESETS["balanced"], temporal=TrackFilter())
-    file.write_text('preset = "fast"\n[temporal]\nmethod = "tracks"\nleast = 0.5\n')
-    assert preset_config(file).temporal == TrackFilter(least=0.5)
+    file.write_text('[temporal]\nmethod = "off"\n')
+    assert preset_config(file) == replace(PRESETS["balanced"], temporal=NoTemporal())
+    file.write_text('preset = "fast"\n[temporal]\nmethod = "tracks"\nchange = 0.5\n')
+    assert preset_config(file).temporal == TrackFilter(change=0.5)
     assert preset_config("paper").temporal == NoTemporal()
-    with pytest.raises(InputError, match="least"):
-        TrackFilter(least=2)
+    with pytest.raises(InputError, match="apart"):
+        TrackFilter(apart=-1)

@@ -30,6 +30,10 @@ class Route(Protocol):
     """How each stage is run."""
 
     @property
+    def whole(self) -> bool:
+        """Whether every stage gets the whole images."""
+
+    @property
     def at_once(self) -> bool:
         """Whether there is room for two stages, or both directions of one, at a time."""
 
@@ -69,6 +73,8 @@ class WholeImages:
     plan : Plan, optional
         How many labels are matched at once: a window that is found may be wider than expected.
     """
+
+    whole = True
 
     def __init__(self, plan: Plan | None = None) -> None:
         self._plan = plan
@@ -123,7 +129,7 @@ class Tiles:
         Makes the fields of the result, by default in memory.
     """
 
-    at_once = False
+    whole = at_once = False
 
     def __init__(self, plan: Plan, canvas: NewCanvas = MemoryCanvas) -> None:
         self._plan = plan

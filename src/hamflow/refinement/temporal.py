@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,14 +10,12 @@ import numpy as np
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._check import check_range
+from hamflow._room import empty
 from hamflow._scale import upsample_linear
-from hamflow._types import Field, Flow, FrameLike, Mask
+from hamflow._types import Field, Flow, FrameLike
 from hamflow.refinement.consistency import disagreement, occluded
-from hamflow.refinement.variational import features_of
 from hamflow.stages import Tracks
 
-_BLUR = 0.6  # of the compared colors, in pixels, as for the confidence
-_CAP = 0.1  # larger differences of colors all count as this one
 _ALIKE = 1.0  # pixels: neighbors that differ by more belong to another surface
 # Changes of motion are looked at in a grid with so many points along the shorter side, first in
 # large squares, then in smaller ones; sides in points.
@@ -36,33 +33,36 @@ class NoTemporal:
     method: ClassVar[str] = "off"
 
     def __call__(
-        self, frames: tuple[FrameLike, FrameLike], flows: Sequence[Flow], before: Tracks | None
-    ) -> tuple[list[Flow], Tracks | None]:
-        """Return the flows as they are."""
-        return list(flows), None
+        self,
+        frames: tuple[FrameLike, FrameLike],
+        flows: tuple[Flow, Flow],
+        confidence: Field,
+        before: Tracks | None,
+    ) -> tuple[Flow, Tracks | None]:
+        """Return the flow as it is."""
+        return flows[0], None
 
 
 @dataclass(frozen=True)
 class TrackFilter:
-    """The recursive filter along tracks.
+    """The recursive filter along tracks, a Kalman filter for each pixel.
 
     What a pixel shows was somewhere in the frame before, and moved from there; it is expected to
     move on alike, except for changes of motion that textured pixels around have in common (the
-    camera shakes, a thing brakes). The flow of the pair is replaced by a mean of what was measured
-    and what is expected, which is the mean over the whole track for short ones. Where this mean
-    explains the images worse than the measured flow does, the measured flow stays, and the track
-    begins anew.
+    camera shakes, a thing brakes). The flow of the pair becomes a mean of what was measured and
+    what is expected, each weighted by its confidence: what is certain stays as it is, and a plain
+    surface keeps the motion that was seen more clearly before. If the two are farther apart than
+    their errors explain, there is no mean, and the more certain one is taken. An expectation
+    becomes less certain from pair to pair. The backward flow stays as it is.
 
     Parameters
     ----------
-    least : float
-        Share that the measured flow has at least, however long the track is.
-    tolerance : float
-        By how much the difference of colors (from 0 to 1, mean over a square) may rise.
+    change : float
+        By how many pixels motions change unforeseen from pair to pair.
     relative : float
-        The same, as a share of the difference.
-    radius : int
-        Of the square.
+        The same, as a share of the motion.
+    apart : float
+        Difference from which on there is no mean, in standard deviations.
     texture : float
         Contrast per pixel, in the direction with the least contrast, that makes a pixel half
         reliable.
@@ -72,13 +72,12 @@ class TrackFilter:
         By how many times the contrast that four fifths of the frame exceed, which may be noise,
         `texture` is larger.
     support : float
-        Mean reliability in the largest square at which the age of a track counts half.
+        Mean reliability in the largest square that halves the confidence in what is expected.
     """
 
-    least: float = 0.2
-    tolerance: float = 0.001
-    relative: float = 0.1
-    radius: int = 2
+    change: float = 0.3
+    relative: float = 0.03
+    apart: float = 1.0
     texture: float = 0.01
     surely: float = 0.05
     noise: float = 3.0
@@ -86,57 +85,32 @@ class TrackFilter:
     method: ClassVar[str] = "tracks"
 
     def __post_init__(self) -> None:
-        check_range(self, "least", 0, 1)
-        check_range(self, "relative", 0, 1e6)
-        check_range(self, "radius", 0, 100, whole=True)
-        check_range(self, "noise", 0, 1e6)
-        for name in ("tolerance", "texture", "surely", "support"):
+        for name in ("change", "relative", "apart", "noise"):
+            check_range(self, name, 0, 1e6)
+        for name in ("texture", "surely", "support"):
             check_range(self, name, 1e-9, 1e6)
 
     def __call__(
-        self, frames: tuple[FrameLike, FrameLike], flows: Sequence[Flow], before: Tracks | None
-    ) -> tuple[list[Flow], Tracks | None]:
-        """Return the filtered flows, forward and backward, and the tracks for the next pair."""
-        forward, backward = flows
-        if before is None or np.array_equal(frames[0].at(1), frames[1].at(1)):
-            return [forward, backward], Tracks((forward, backward))
-        # What is in the first frame came along the backward flow of the pair before; what is in
-        # the second one came along the new one from there.
-        ways = (
-            (before.flows[1], ~occluded(before.flows[1], before.flows[0])),
-            (backward, ~occluded(backward, forward)),
-        )
-        found: list[Flow] = []
-        ages: list[Field] = []
-        for k, way in enumerate(ways):
-            age = np.float32(1) if before.ages is None else before.ages[k]
-            state = np.dstack([before.flows[k], np.broadcast_to(age, forward.shape[:2])])
-            pair, measured = (frames[k], frames[1 - k]), (flows[k], flows[1 - k])
-            state = self._filtered(pair, measured, state, *way)
-            found.append(np.ascontiguousarray(state[..., :2]))
-            ages.append(np.ascontiguousarray(state[..., 2]))
-        return found, Tracks((found[0], found[1]), (ages[0], ages[1]))
-
-    def _filtered(
         self,
         frames: tuple[FrameLike, FrameLike],
         flows: tuple[Flow, Flow],
-        state: Field,
-        along: Flow,
-        visible: Mask,
-    ) -> Field:
-        """Return the state (u, v, age) of one direction."""
-        measured = np.ascontiguousarray(flows[0], np.float32)
-        expected = np.empty((*measured.shape[:2], 3), np.float32)
-        _native.carry(
-            state, np.ascontiguousarray(along), visible.astype(np.uint8), _ALIKE, expected
-        )
+        confidence: Field,
+        before: Tracks | None,
+    ) -> tuple[Flow, Tracks | None]:
+        """Return the filtered flow, and the tracks for the next pair."""
+        if before is None or np.array_equal(frames[0].at(1), frames[1].at(1)):
+            return flows[0], Tracks(flows, confidence)
+        # What is in the first frame came along the backward flow of the pair before.
+        along = before.flows[1]
+        visible = ~occluded(along, before.flows[0])
+        state = np.dstack([before.flows[0], before.confidence])
+        expected = empty(state.shape, np.float32)
+        _native.carry(state, along, visible.view(np.uint8), _ALIKE, expected)
         self._add_changes(frames[0], flows, expected)
-        first, second = (features_of(frame, 1, _BLUR) for frame in frames)
-        how = (self.least, self.tolerance, self.relative, _CAP)
-        found = np.empty_like(expected)
-        _native.blend(first, second, measured, expected, self.radius, how, found)
-        return found
+        how = (self.change, self.relative, self.apart)
+        _native.blend(np.ascontiguousarray(flows[0]), confidence, expected, how, state)
+        found = np.ascontiguousarray(state[..., :2])
+        return found, Tracks((found, flows[1]), np.ascontiguousarray(state[..., 2]))
 
     def _add_changes(self, frame: FrameLike, flows: tuple[Flow, Flow], expected: Field) -> None:
         """Add to an expected flow how motion changes, as reliable pixels around show it."""
@@ -164,7 +138,7 @@ class TrackFilter:
                 known_around = sums[..., 2] / (sums[..., 2] + np.float32(self.support))
         moved = upsample_linear(around, step, (height, width))
         expected[..., :2] += np.where(expected[..., 2:] > 0, moved, 0)
-        # Where nothing around tells whether motion changes, a long track counts as a short one.
+        # Where nothing around tells whether motion changes, little is to be expected.
         expected[..., 2] *= upsample_linear(known_around, step, (height, width))
 
 
