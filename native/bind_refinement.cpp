@@ -118,18 +118,19 @@ void carry_along(In<float, 3> state, In<float, 3> along, In<std::uint8_t, 2> vis
 }
 
 void blend_flows(In<float, 3> measured, In<float, 2> confidence, In<float, 3> expected,
-                 std::tuple<float, float, float> how, Out<float, 3> state) {
+                 In<float, 3> changes, std::tuple<float, float, float> how,
+                 Out<float, 3> state) {
     const std::size_t h = measured.shape(0), w = measured.shape(1);
     expect_area(h, w);
     expect_shape(measured, "measured", {h, w, 2});
     expect_shape(confidence, "confidence", {h, w});
-    expect_shapes({h, w, 3}, "expected", expected, "state", state);
+    expect_shapes({h, w, 3}, "expected", expected, "changes", changes, "state", state);
     const auto [change, relative, apart] = how;
     if (!(change >= 0) || !(relative >= 0) || !(apart >= 0))
         throw nb::value_error("how: change, relative and apart must not be negative");
-    const Blended problem{side(h),         side(w), measured.data(), confidence.data(),
-                          expected.data(), change,  relative,        apart,
-                          state.data()};
+    const Blended problem{side(h),         side(w),        measured.data(), confidence.data(),
+                          expected.data(), changes.data(), change,          relative,
+                          apart,           state.data()};
     without_gil([&] { blend(problem); });
 }
 
@@ -184,7 +185,7 @@ void define_refinement(nb::module_& m) {
     m.def("carry", carry_along, nb::arg("state"), nb::arg("along"), nb::arg("visible"),
           nb::arg("alike"), out("expected"));
     m.def("blend", blend_flows, nb::arg("measured"), nb::arg("confidence"), nb::arg("expected"),
-          nb::arg("how"), out("state"));
+          nb::arg("changes"), nb::arg("how"), out("state"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
           nb::arg("trust"), nb::arg("where"), nb::arg("neighborhood"), nb::arg("data"),
           nb::arg("agreement"), nb::arg("margins"), out("flow"));

@@ -79,14 +79,15 @@ void carry(const Carried& p) {
 void blend(const Blended& p) {
     parallel_for(p.h, [&](int y) {
         for (std::size_t i = static_cast<std::size_t>(y) * p.w, end = i + p.w; i < end; ++i) {
-            const float *m = p.measured + 2 * i, *e = p.expected + 3 * i;
+            const float *m = p.measured + 2 * i, *e = p.expected + 3 * i, *c = p.changes + 3 * i;
             float* state = p.state + 3 * i;
             state[0] = m[0], state[1] = m[1], state[2] = p.confidence[i];
-            if (!(e[2] > 0)) continue;
-            const float change = p.change + p.relative * std::hypot(e[0], e[1]);
-            const float old = variance(e[2]) + change * change;
+            const float u = e[0] + c[0], v = e[1] + c[1], certain = e[2] * c[2];
+            if (!(certain > 0)) continue;
+            const float change = p.change + p.relative * std::sqrt(u * u + v * v);
+            const float old = variance(certain) + change * change;
             const float now = p.confidence[i] > 0 ? variance(p.confidence[i]) : 1e12f;
-            const float du = e[0] - m[0], dv = e[1] - m[1];
+            const float du = u - m[0], dv = v - m[1];
             float share = now / (now + old), both = old * share;
             if (du * du + dv * dv >= p.apart * p.apart * (old + now)) {
                 share = old < now ? 1.0f : 0.0f;

@@ -17,12 +17,13 @@ void carry(const Carried& problem);
 
 struct Blended {
     int h, w;
-    const float* measured;   // (h, w, 2)
-    const float* confidence; // (h, w): 1 / (1 + expected error)
-    const float* expected;   // (h, w, 3): u, v, confidence
-    float change, relative;  // how motions change from pair to pair: in pixels, as a share of them
-    float apart;             // standard deviations: flows that differ by more have no mean
-    float* state;            // (h, w, 3): u, v, confidence
+    const float* measured;    // (h, w, 2)
+    const float* confidence;  // (h, w): 1 / (1 + expected error)
+    const float* expected;    // (h, w, 3): u, v, confidence
+    const float* changes;     // (h, w, 3): what is to be added to it (u, v), and a factor
+    float change, relative;   // how motions change from pair to pair: in pixels, as a share of them
+    float apart;              // standard deviations: flows that differ by more have no mean
+    float* state;             // (h, w, 3): u, v, confidence
 };
 
 void blend(const Blended& problem);

@@ -164,7 +164,7 @@ def others() -> dict[str, Arguments]:
         "carry": {"state": zeros(H, W, 3), "along": zeros(H, W, 2), "alike": 1.0}
         | {"visible": zeros(H, W, dtype=np.uint8), "expected": zeros(H, W, 3)},
         "blend": {"measured": zeros(H, W, 2), "confidence": zeros(H, W), "how": (0.3, 0.03, 1.0)}
-        | {"expected": zeros(H, W, 3), "state": zeros(H, W, 3)},
+        | {"expected": zeros(H, W, 3), "changes": zeros(H, W, 3), "state": zeros(H, W, 3)},
         "drop_small": {"mask": zeros(H, W, dtype=np.uint8), "least": 2},
         "look_up": texels | spots | lanes,
         "plane_texels": {"matrix": zeros(3, 3), "places": zeros(1, 4), "nowhere": (0.0, 0.0)}

@@ -274,6 +274,4 @@ def test_nothing_to_see_is_uncertain(preset: str, colors: tuple[int, int]) -> No
     images = [np.full((96, 128, 3), color, np.uint8) for color in colors]
     confidence = hamflow.estimate(*images, preset).confidence
     assert confidence is not None
-    # In a corner, fewer displacements stay inside, so that a few matches look decided.
-    assert np.quantile(confidence, 0.999) < 0.5
-    assert confidence.mean() < 0.25
+    assert confidence.max() < 0.5

@@ -13,7 +13,7 @@ from hamflow._check import check_range
 from hamflow._room import empty
 from hamflow._scale import upsample_linear
 from hamflow._types import Field, Flow, FrameLike
-from hamflow.refinement.consistency import disagreement, occluded
+from hamflow.refinement.consistency import occluded
 from hamflow.stages import Tracks
 
 _ALIKE = 1.0  # pixels: neighbors that differ by more belong to another surface
@@ -22,8 +22,7 @@ _ALIKE = 1.0  # pixels: neighbors that differ by more belong to another surface
 _GRID = 72
 _SQUARES = (31, 15, 7, 3)
 _APART = 1.0  # pixels from what is usual around at which a change of motion counts half
-_DISAGREE = 0.5  # pixels of disagreement of both directions that halve the reliability
-_BASE = 1e-4  # reliability of a pixel without any texture, for want of better ones
+_BASE = 1e-4  # reliability of the least certain pixel, for want of better ones
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class TrackFilter:
     """The recursive filter along tracks, a Kalman filter for each pixel.
 
     What a pixel shows was somewhere in the frame before, and moved from there; it is expected to
-    move on alike, except for changes of motion that textured pixels around have in common (the
+    move on alike, except for changes of motion that reliable pixels around have in common (the
     camera shakes, a thing brakes). The flow of the pair becomes a mean of what was measured and
     what is expected, each weighted by its confidence: what is certain stays as it is, and a plain
     surface keeps the motion that was seen more clearly before. If the two are farther apart than
@@ -64,13 +63,13 @@ class TrackFilter:
     apart : float
         Difference from which on there is no mean, in standard deviations.
     texture : float
-        Contrast per pixel, in the direction with the least contrast, that makes a pixel half
-        reliable.
-    surely : float
-        Mean reliability in a square that outweighs what is usual in a larger one.
+        Contrast per pixel, in the direction with the least contrast, that makes a pixel that is
+        certain half reliable.
     noise : float
         By how many times the contrast that four fifths of the frame exceed, which may be noise,
         `texture` is larger.
+    surely : float
+        Mean reliability in a square that outweighs what is usual in a larger one.
     support : float
         Mean reliability in the largest square that halves the confidence in what is expected.
     """
@@ -79,8 +78,8 @@ class TrackFilter:
     relative: float = 0.03
     apart: float = 1.0
     texture: float = 0.01
-    surely: float = 0.05
     noise: float = 3.0
+    surely: float = 0.05
     support: float = 0.001
     method: ClassVar[str] = "tracks"
 
@@ -106,40 +105,38 @@ class TrackFilter:
         state = np.dstack([before.flows[0], before.confidence])
         expected = empty(state.shape, np.float32)
         _native.carry(state, along, visible.view(np.uint8), _ALIKE, expected)
-        self._add_changes(frames[0], flows, expected)
+        changes = self._changes(frames[0], flows[0], confidence, expected)
         how = (self.change, self.relative, self.apart)
-        _native.blend(np.ascontiguousarray(flows[0]), confidence, expected, how, state)
+        _native.blend(flows[0], confidence, expected, changes, how, state)
         found = np.ascontiguousarray(state[..., :2])
         return found, Tracks((found, flows[1]), np.ascontiguousarray(state[..., 2]))
 
-    def _add_changes(self, frame: FrameLike, flows: tuple[Flow, Flow], expected: Field) -> None:
-        """Add to an expected flow how motion changes, as reliable pixels around show it."""
-        height, width = expected.shape[:2]
+    def _changes(self, frame: FrameLike, flow: Flow, confidence: Field, expected: Field) -> Field:
+        """Return how motion changes (u, v), as reliable pixels around show it.
+
+        And how far that is known, from 0 to 1.
+        """
+        height, width = confidence.shape
         half = max(1, round(min(height, width) / _GRID / 2))
         step = 2 * half
-        known = expected[::step, ::step, 2] > 0
-        if not known.any():
-            return
-        change = flows[0][::step, ::step] - expected[::step, ::step, :2]
-        agree = disagreement(*flows)[::step, ::step] / np.float32(_DISAGREE)
+        grid = np.s_[::step, ::step]
+        change = flow[grid] - expected[grid][..., :2]
         contrast = frame.kept(("contrast", half), lambda: _contrast(frame.at(half)))[::2, ::2]
         usual = np.float32(self.texture + self.noise * np.percentile(contrast, 20))
-        reliable = (contrast / (contrast + usual)) ** 2 / (1 + agree**2)
-        reliable = known * (reliable + np.float32(_BASE))
-        around = np.empty_like(change)
+        reliable = confidence[grid] * (contrast / (contrast + usual)) ** 2 + np.float32(_BASE)
+        reliable *= expected[grid][..., 2] > 0
+        around = np.empty((*reliable.shape, 3), np.float32)
         for k in range(2):
             around[..., k] = _weighted_median(change[..., k], reliable)
         for side in _SQUARES:
-            apart = change - around
+            apart = change - around[..., :2]
             weight = reliable / (1 + (apart**2).sum(axis=2) / np.float32(_APART**2))
             sums = _box_mean(np.dstack([apart * weight[..., None], weight]), side)
-            around += sums[..., :2] / (sums[..., 2:] + np.float32(self.surely))
+            around[..., :2] += sums[..., :2] / (sums[..., 2:] + np.float32(self.surely))
             if side == _SQUARES[0]:
-                known_around = sums[..., 2] / (sums[..., 2] + np.float32(self.support))
-        moved = upsample_linear(around, step, (height, width))
-        expected[..., :2] += np.where(expected[..., 2:] > 0, moved, 0)
-        # Where nothing around tells whether motion changes, little is to be expected.
-        expected[..., 2] *= upsample_linear(known_around, step, (height, width))
+                # Where nothing around tells whether motion changes, little is to be expected.
+                around[..., 2] = sums[..., 2] / (sums[..., 2] + np.float32(self.support))
+        return upsample_linear(around, step, (height, width))
 
 
 def _contrast(image: Field) -> Field:
