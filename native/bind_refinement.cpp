@@ -103,34 +103,33 @@ void adopt(In<float, 3> opposite, float tolerance, Out<float, 3> flow) {
     without_gil([&] { adopt_opposite(problem); });
 }
 
-void carry_along(In<float, 3> state, In<float, 3> along, In<std::uint8_t, 2> visible, float alike,
+void carry_along(In<float, 3> flow, In<float, 2> confidence, In<float, 3> along, float alike,
                  Out<float, 3> expected) {
-    const std::size_t h = state.shape(0), w = state.shape(1);
+    const std::size_t h = flow.shape(0), w = flow.shape(1);
     expect_area(h, w);
-    expect_shape(state, "state", {h, w, 3});
-    expect_shape(along, "along", {h, w, 2});
-    expect_shape(visible, "visible", {h, w});
+    expect_shapes({h, w, 2}, "flow", flow, "along", along);
+    expect_shape(confidence, "confidence", {h, w});
     expect_shape(expected, "expected", {h, w, 3});
     if (!(alike >= 0)) throw nb::value_error("alike must not be negative");
-    const Carried problem{side(h),        side(w), state.data(),   along.data(),
-                          visible.data(), alike,   expected.data()};
+    const Carried problem{side(h),      side(w), flow.data(),    confidence.data(),
+                          along.data(), alike,   expected.data()};
     without_gil([&] { carry(problem); });
 }
 
 void blend_flows(In<float, 3> measured, In<float, 2> confidence, In<float, 3> expected,
-                 In<float, 3> changes, std::tuple<float, float, float> how,
-                 Out<float, 3> state) {
+                 In<float, 3> changes, std::tuple<float, float, float> how, Out<float, 3> flow,
+                 Out<float, 2> certain) {
     const std::size_t h = measured.shape(0), w = measured.shape(1);
     expect_area(h, w);
-    expect_shape(measured, "measured", {h, w, 2});
-    expect_shape(confidence, "confidence", {h, w});
-    expect_shapes({h, w, 3}, "expected", expected, "changes", changes, "state", state);
+    expect_shapes({h, w, 2}, "measured", measured, "flow", flow);
+    expect_shapes({h, w}, "confidence", confidence, "certain", certain);
+    expect_shapes({h, w, 3}, "expected", expected, "changes", changes);
     const auto [change, relative, apart] = how;
     if (!(change >= 0) || !(relative >= 0) || !(apart >= 0))
         throw nb::value_error("how: change, relative and apart must not be negative");
     const Blended problem{side(h),         side(w),        measured.data(), confidence.data(),
                           expected.data(), changes.data(), change,          relative,
-                          apart,           state.data()};
+                          apart,           flow.data(),    certain.data()};
     without_gil([&] { blend(problem); });
 }
 
@@ -182,10 +181,10 @@ void define_refinement(nb::module_& m) {
           nb::arg("near"), out("right"), out("down"), out("guarded"));
     m.def("upsample", upsample, nb::arg("field"), nb::arg("factor"), out("out"));
     m.def("adopt_opposite", adopt, nb::arg("opposite"), nb::arg("tolerance"), out("flow"));
-    m.def("carry", carry_along, nb::arg("state"), nb::arg("along"), nb::arg("visible"),
+    m.def("carry", carry_along, nb::arg("flow"), nb::arg("confidence"), nb::arg("along"),
           nb::arg("alike"), out("expected"));
     m.def("blend", blend_flows, nb::arg("measured"), nb::arg("confidence"), nb::arg("expected"),
-          nb::arg("changes"), nb::arg("how"), out("state"));
+          nb::arg("changes"), nb::arg("how"), out("flow"), out("certain"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),
           nb::arg("trust"), nb::arg("where"), nb::arg("neighborhood"), nb::arg("data"),
           nb::arg("agreement"), nb::arg("margins"), out("flow"));

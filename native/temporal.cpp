@@ -54,23 +54,30 @@ void carry(const Carried& p) {
             float* expected = p.expected + 3 * (start + x);
             expected[0] = expected[1] = expected[2] = 0;
             Place place;
-            if (!p.visible[start + x] || !locate(static_cast<float>(x) + along[0],
-                                                 static_cast<float>(y) + along[1], p.w, p.h, place))
+            if (!locate(static_cast<float>(x) + along[0], static_cast<float>(y) + along[1], p.w, p.h,
+                        place))
                 continue;
             std::size_t at[4];
             float weight[4];
             offsets(place, p.w, p.h, at, weight);
-            const float* nearest = p.state + 3 * at[place.near];
-            float sum[3] = {0, 0, 0}, total = 0;
+            const float* nearest = p.flow + 2 * at[place.near];
+            float u = 0, v = 0, certain = 0, total = 0;
             for (int k = 0; k < 4; ++k) {
-                const float* other = p.state + 3 * at[k];
+                const float* other = p.flow + 2 * at[k];
                 if (!(std::max(std::fabs(other[0] - nearest[0]), std::fabs(other[1] - nearest[1])) <=
                       p.alike))
                     continue;
                 total += weight[k];
-                for (int c = 0; c < 3; ++c) sum[c] += weight[k] * other[c];
+                u += weight[k] * other[0];
+                v += weight[k] * other[1];
+                certain += weight[k] * p.confidence[at[k]];
             }
-            for (int c = 0; c < 3; ++c) expected[c] = sum[c] / total;
+            u /= total, v /= total;
+            // What comes back elsewhere was hidden there.
+            const float du = along[0] + u, dv = along[1] + v;
+            const float lengths = along[0] * along[0] + along[1] * along[1] + u * u + v * v;
+            if (!(du * du + dv * dv <= 0.01f * lengths + 0.5f)) continue;
+            expected[0] = u, expected[1] = v, expected[2] = certain / total;
         }
     });
 }
@@ -80,8 +87,8 @@ void blend(const Blended& p) {
     parallel_for(p.h, [&](int y) {
         for (std::size_t i = static_cast<std::size_t>(y) * p.w, end = i + p.w; i < end; ++i) {
             const float *m = p.measured + 2 * i, *e = p.expected + 3 * i, *c = p.changes + 3 * i;
-            float* state = p.state + 3 * i;
-            state[0] = m[0], state[1] = m[1], state[2] = p.confidence[i];
+            float* flow = p.flow + 2 * i;
+            flow[0] = m[0], flow[1] = m[1], p.certain[i] = p.confidence[i];
             const float u = e[0] + c[0], v = e[1] + c[1], certain = e[2] * c[2];
             if (!(certain > 0)) continue;
             const float change = p.change + p.relative * std::sqrt(u * u + v * v);
@@ -94,9 +101,9 @@ void blend(const Blended& p) {
                 both = std::min(old, now);
             }
             if (!(share > 0)) continue;
-            state[0] += share * du;
-            state[1] += share * dv;
-            state[2] = 1 / (1 + std::sqrt(std::max(both - 0.01f, 0.0f)));
+            flow[0] += share * du;
+            flow[1] += share * dv;
+            p.certain[i] = 1 / (1 + std::sqrt(std::max(both - 0.01f, 0.0f)));
         }
     });
 }

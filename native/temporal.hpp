@@ -6,11 +6,11 @@ namespace hamflow {
 
 struct Carried {
     int h, w;
-    const float* state;            // (h, w, 3) of the pair before: u, v, confidence
-    const float* along;            // (h, w, 2), from here to there
-    const unsigned char* visible;  // (h, w), whether what is here is to be seen there
-    float alike;                   // pixels: neighbors that differ by more are of another surface
-    float* expected;               // (h, w, 3): u, v, confidence, which is 0 where nothing is known
+    const float* flow;        // (h, w, 2) of the pair before
+    const float* confidence;  // (h, w): 1 / (1 + expected error)
+    const float* along;       // (h, w, 2), from here to there
+    float alike;              // pixels: neighbors that differ by more are of another surface
+    float* expected;          // (h, w, 3): u, v, confidence, which is 0 where nothing is known
 };
 
 void carry(const Carried& problem);
@@ -23,7 +23,8 @@ struct Blended {
     const float* changes;     // (h, w, 3): what is to be added to it (u, v), and a factor
     float change, relative;   // how motions change from pair to pair: in pixels, as a share of them
     float apart;              // standard deviations: flows that differ by more have no mean
-    float* state;             // (h, w, 3): u, v, confidence
+    float* flow;              // (h, w, 2)
+    float* certain;           // (h, w): the confidence in it
 };
 
 void blend(const Blended& problem);

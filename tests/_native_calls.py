@@ -161,10 +161,11 @@ def others() -> dict[str, Arguments]:
         "run_chain": {"layers": layers, "input": [(0, 0, False)], "image": zeros(H, W, 3)}
         | {"out": zeros(H, W, 1, dtype=np.uint32), "threads": 1},
         "adopt_opposite": {"opposite": zeros(H, W, 2), "tolerance": 1.0, "flow": zeros(H, W, 2)},
-        "carry": {"state": zeros(H, W, 3), "along": zeros(H, W, 2), "alike": 1.0}
-        | {"visible": zeros(H, W, dtype=np.uint8), "expected": zeros(H, W, 3)},
+        "carry": {"flow": zeros(H, W, 2), "confidence": zeros(H, W), "along": zeros(H, W, 2)}
+        | {"alike": 1.0, "expected": zeros(H, W, 3)},
         "blend": {"measured": zeros(H, W, 2), "confidence": zeros(H, W), "how": (0.3, 0.03, 1.0)}
-        | {"expected": zeros(H, W, 3), "changes": zeros(H, W, 3), "state": zeros(H, W, 3)},
+        | {"expected": zeros(H, W, 3), "changes": zeros(H, W, 3)}
+        | {"flow": zeros(H, W, 2), "certain": zeros(H, W)},
         "drop_small": {"mask": zeros(H, W, dtype=np.uint8), "least": 2},
         "look_up": texels | spots | lanes,
         "plane_texels": {"matrix": zeros(3, 3), "places": zeros(1, 4), "nowhere": (0.0, 0.0)}

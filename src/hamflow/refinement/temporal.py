@@ -13,7 +13,6 @@ from hamflow._check import check_range
 from hamflow._room import empty
 from hamflow._scale import upsample_linear
 from hamflow._types import Field, Flow, FrameLike
-from hamflow.refinement.consistency import occluded
 from hamflow.stages import Tracks
 
 _ALIKE = 1.0  # pixels: neighbors that differ by more belong to another surface
@@ -100,16 +99,13 @@ class TrackFilter:
         if before is None or np.array_equal(frames[0].at(1), frames[1].at(1)):
             return flows[0], Tracks(flows, confidence)
         # What is in the first frame came along the backward flow of the pair before.
-        along = before.flows[1]
-        visible = ~occluded(along, before.flows[0])
-        state = np.dstack([before.flows[0], before.confidence])
-        expected = empty(state.shape, np.float32)
-        _native.carry(state, along, visible.view(np.uint8), _ALIKE, expected)
+        expected = empty((*confidence.shape, 3), np.float32)
+        _native.carry(before.flows[0], before.confidence, before.flows[1], _ALIKE, expected)
         changes = self._changes(frames[0], flows[0], confidence, expected)
         how = (self.change, self.relative, self.apart)
-        _native.blend(flows[0], confidence, expected, changes, how, state)
-        found = np.ascontiguousarray(state[..., :2])
-        return found, Tracks((found, flows[1]), np.ascontiguousarray(state[..., 2]))
+        found, certain = np.empty_like(flows[0]), np.empty_like(confidence)
+        _native.blend(flows[0], confidence, expected, changes, how, found, certain)
+        return found, Tracks((found, flows[1]), certain)
 
     def _changes(self, frame: FrameLike, flow: Flow, confidence: Field, expected: Field) -> Field:
         """Return how motion changes (u, v), as reliable pixels around show it.
