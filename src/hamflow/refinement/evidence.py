@@ -110,14 +110,16 @@ def surroundings(
         np.stack([trusted, forward.decided, apart, variation(flow) * np.float32(scale)], axis=2),
         _AROUND,
     )
+    wide = textures[0][..., 2]
     planes = [
         _log(textures[0][..., 0], _LEAST_TEXTURE),
         _log(there[..., 2], _LEAST_TEXTURE),
-        _log(textures[0][..., 2], _LEAST_TEXTURE),
+        _log(wide, _LEAST_TEXTURE),
         _log(textures[0][..., 1], _LEAST_TEXTURE),
         near[..., 0],
         around[..., 0],
-        around[..., 1],
+        # Between plain frames, matches in a corner look decided: few displacements stay inside.
+        around[..., 1] * (wide / (wide + np.float32(_LEAST_TEXTURE))),
         near[..., 1],
         near[..., 2],
         _log(around[..., 2], 0.05),
