@@ -20,7 +20,7 @@ from hamflow import Estimator, InputError, _native
 from hamflow.config import PRESETS, preset_config
 from hamflow.pipeline.frame import Frame
 from hamflow.refinement import NoTemporal, TrackFilter
-from hamflow.refinement.temporal import _box_mean, _contrast, _weighted_median
+from hamflow.refinement.temporal import _contrast, _weighted_median
 
 Array = NDArray[Any]
 
@@ -132,15 +132,6 @@ def test_the_kernels_check_their_arguments() -> None:
     for how in ((-1, 0, 1), (0.1, -1, 1), (0.1, 0, float("nan"))):
         with pytest.raises(ValueError, match="how"):
             _native.blend(flow, sure, state, state, how, flow.copy(), sure.copy())
-
-
-def test_means_over_squares() -> None:
-    fields = np.random.default_rng(0).random((6, 8, 2)).astype(np.float32)
-    padded = np.pad(fields, ((2, 2), (2, 2), (0, 0)))
-    wanted = np.array(
-        [[padded[y : y + 5, x : x + 5].mean(axis=(0, 1)) for x in range(8)] for y in range(6)]
-    )
-    assert np.allclose(_box_mean(fields, 5), wanted, atol=1e-6)
 
 
 def test_the_median_has_weights() -> None:

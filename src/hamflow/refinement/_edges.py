@@ -50,3 +50,8 @@ def smooth(image: Image, weights: ArrayLike) -> Image:
     out = np.empty_like(image)
     _native.smooth(image, np.asarray(weights, np.float32), out)
     return out
+
+
+def box_mean(fields: Image, side: int) -> Image:
+    """Return the means over squares with an odd side; beyond the border as `smooth`."""
+    return smooth(np.ascontiguousarray(fields, np.float32), np.full(side, 1 / side))

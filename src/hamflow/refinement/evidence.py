@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._types import Bits, Field, Flow, FrameLike, Image, Mask
-from hamflow.refinement._edges import smooth
+from hamflow.refinement._edges import box_mean
 from hamflow.refinement.consistency import disagreement
 
 OWN = (
@@ -104,9 +104,9 @@ def surroundings(
     second = np.ascontiguousarray(textures[1][..., 0])
     _native.look_at_targets(flow, bits[0], bits[1], second, backward.trusted.view(np.uint8), there)
     trusted = forward.trusted.astype(np.float32)
-    near = _mean(np.stack([trusted, there[..., 0], there[..., 1]], axis=2), _NEAR)
+    near = box_mean(np.stack([trusted, there[..., 0], there[..., 1]], axis=2), _NEAR)
     apart = np.minimum(disagreement(flow, backward.completed) * np.float32(scale), _MOST)
-    around = _mean(
+    around = box_mean(
         np.stack([trusted, forward.decided, apart, variation(flow) * np.float32(scale)], axis=2),
         _AROUND,
     )
@@ -147,8 +147,8 @@ def texture(image: Image) -> Image:
     right = (padded[1:-1, 2:] - padded[1:-1, :-2]) * np.float32(0.5)
     down = (padded[2:, 1:-1] - padded[:-2, 1:-1]) * np.float32(0.5)
     tensor = np.stack([right * right, right * down, down * down], axis=2)
-    smaller, both = _eigenvalues(_mean(tensor, _TENSOR))
-    return np.stack([smaller, both, _eigenvalues(_mean(tensor, _WIDE_TENSOR))[0]], axis=2)
+    smaller, both = _eigenvalues(box_mean(tensor, _TENSOR))
+    return np.stack([smaller, both, _eigenvalues(box_mean(tensor, _WIDE_TENSOR))[0]], axis=2)
 
 
 def _eigenvalues(tensor: Image) -> tuple[Field, Field]:
@@ -162,10 +162,6 @@ def _eigenvalues(tensor: Image) -> tuple[Field, Field]:
 def _texture_of(frame: FrameLike, scale: int) -> Image:
     """Return the texture of a frame at a scale; it is computed once per frame."""
     return frame.kept(("texture", scale), lambda: texture(frame.at(scale)))
-
-
-def _mean(planes: Image, side: int) -> Image:
-    return smooth(np.ascontiguousarray(planes, np.float32), np.full(side, 1 / side))
 
 
 def _log(values: Field, least: float) -> Field:

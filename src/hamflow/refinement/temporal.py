@@ -13,6 +13,7 @@ from hamflow._check import check_range
 from hamflow._room import empty
 from hamflow._scale import upsample_linear
 from hamflow._types import Field, Flow, FrameLike
+from hamflow.refinement._edges import box_mean
 from hamflow.stages import Tracks
 
 _ALIKE = 1.0  # pixels: neighbors that differ by more belong to another surface
@@ -123,11 +124,11 @@ class TrackFilter:
         reliable *= expected[grid][..., 2] > 0
         around = np.empty((*reliable.shape, 3), np.float32)
         for k in range(2):
-            around[..., k] = _weighted_median(change[..., k], reliable)
+            around[..., k] = _weighted_median(change[::2, ::2, k], reliable[::2, ::2])
         for side in _SQUARES:
             apart = change - around[..., :2]
             weight = reliable / (1 + (apart**2).sum(axis=2) / np.float32(_APART**2))
-            sums = _box_mean(np.dstack([apart * weight[..., None], weight]), side)
+            sums = box_mean(np.dstack([apart * weight[..., None], weight]), side)
             around[..., :2] += sums[..., :2] / (sums[..., 2:] + np.float32(self.surely))
             if side == _SQUARES[0]:
                 # Where nothing around tells whether motion changes, little is to be expected.
@@ -140,24 +141,11 @@ def _contrast(image: Field) -> Field:
     gray = np.pad(image.mean(axis=2), ((0, 1), (0, 1)), mode="edge")
     down, right = gray[1:, :-1] - gray[:-1, :-1], gray[:-1, 1:] - gray[:-1, :-1]
     xx, xy, yy = np.moveaxis(
-        _box_mean(np.dstack([right * right, right * down, down * down]), 5), 2, 0
+        box_mean(np.dstack([right * right, right * down, down * down]), 5), 2, 0
     )
     least = (xx + yy - np.sqrt((xx - yy) ** 2 + 4 * xy * xy)) / 2
     contrast: Field = np.sqrt(np.maximum(least, 0)).astype(np.float32)
     return contrast
-
-
-def _box_mean(fields: Field, side: int) -> Field:
-    """Return the means over squares with an odd side, as if everything outside were 0."""
-    reach = side // 2
-    sums = fields.astype(np.float64)
-    for axis in range(2):
-        pads = [(0, 0)] * 3
-        pads[axis] = (reach + 1, reach)
-        total = np.cumsum(np.pad(sums, pads), axis=axis)
-        count = fields.shape[axis]
-        sums = total.take(range(side, side + count), axis) - total.take(range(count), axis)
-    return (sums / side**2).astype(np.float32)
 
 
 def _weighted_median(values: Field, weights: Field) -> np.float32:
