@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,8 +18,9 @@ from hamflow.refinement._edges import box_mean
 from hamflow.stages import Tracks
 
 _ALIKE = 1.0  # pixels: neighbors that differ by more belong to another surface
-# Changes of motion are looked at in a grid with so many points along the shorter side, first in
-# large squares, then in smaller ones; sides in points.
+# Changes of motion are looked at in a grid with about so many points along the shorter side, whose
+# step is a power of two because frames are known at such sizes anyhow; first in large squares, then
+# in smaller ones, with sides in points.
 _GRID = 72
 _SQUARES = (31, 15, 7, 3)
 _APART = 1.0  # pixels from what is usual around at which a change of motion counts half
@@ -114,7 +116,7 @@ class TrackFilter:
         And how far that is known, from 0 to 1.
         """
         height, width = confidence.shape
-        half = max(1, round(min(height, width) / _GRID / 2))
+        half = 2 ** max(0, round(math.log2(min(height, width) / _GRID / 2)))
         step = 2 * half
         grid = np.s_[::step, ::step]
         change = flow[grid] - expected[grid][..., :2]
