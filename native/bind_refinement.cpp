@@ -104,15 +104,16 @@ void adopt(In<float, 3> opposite, float tolerance, Out<float, 3> flow) {
 }
 
 void carry_along(In<float, 3> flow, In<float, 2> confidence, In<float, 3> along, float alike,
-                 Out<float, 3> expected) {
+                 std::tuple<float, float> hiding, Out<float, 3> expected) {
     const std::size_t h = flow.shape(0), w = flow.shape(1);
     expect_area(h, w);
     expect_shapes({h, w, 2}, "flow", flow, "along", along);
     expect_shape(confidence, "confidence", {h, w});
     expect_shape(expected, "expected", {h, w, 3});
     if (!(alike >= 0)) throw nb::value_error("alike must not be negative");
-    const Carried problem{side(h),      side(w), flow.data(),    confidence.data(),
-                          along.data(), alike,   expected.data()};
+    const auto [relative, absolute] = hiding;
+    const Carried problem{side(h), side(w),  flow.data(), confidence.data(), along.data(),
+                          alike,   relative, absolute,    expected.data()};
     without_gil([&] { carry(problem); });
 }
 
@@ -182,7 +183,7 @@ void define_refinement(nb::module_& m) {
     m.def("upsample", upsample, nb::arg("field"), nb::arg("factor"), out("out"));
     m.def("adopt_opposite", adopt, nb::arg("opposite"), nb::arg("tolerance"), out("flow"));
     m.def("carry", carry_along, nb::arg("flow"), nb::arg("confidence"), nb::arg("along"),
-          nb::arg("alike"), out("expected"));
+          nb::arg("alike"), nb::arg("hiding"), out("expected"));
     m.def("blend", blend_flows, nb::arg("measured"), nb::arg("confidence"), nb::arg("expected"),
           nb::arg("changes"), nb::arg("how"), out("flow"), out("certain"));
     m.def("choose_motions", choose_motions_of, nb::arg("guide"), nb::arg("f0"), nb::arg("f1"),

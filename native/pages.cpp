@@ -1,5 +1,6 @@
 #include "pages.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <new>
@@ -27,8 +28,9 @@ constexpr std::size_t smallest = std::size_t{64} << 10;
 #endif
 constexpr std::size_t page = std::size_t{4} << 10, large_page = std::size_t{2} << 20;
 constexpr std::align_val_t alignment{64};
-// How many bytes are kept for others at most.
-constexpr std::size_t most_kept = std::size_t{128} << 20;
+// How many bytes are kept for others at most, and how many always may be. In between, what is kept
+// must not make the process larger than it was with all that was in use at one time.
+constexpr std::size_t most_kept = std::size_t{512} << 20, least_kept = std::size_t{128} << 20;
 
 #if defined(__linux__)
 
@@ -66,14 +68,20 @@ class Store {
                 const Block found = *best;
                 kept_.erase(best);
                 bytes_ -= found.bytes;
+                use(found.bytes);
                 return found;
             }
         }
-        return {fresh(bytes), bytes};
+        const Block block{fresh(bytes), bytes};
+        std::lock_guard<std::mutex> lock(mutex_);
+        use(bytes);
+        shrink(room());
+        return block;
     }
 
     void give(Block block) noexcept {
         std::lock_guard<std::mutex> lock(mutex_);
+        used_ -= block.bytes;
         try {
             kept_.push_back(block);
         } catch (...) {
@@ -81,7 +89,7 @@ class Store {
             return;
         }
         bytes_ += block.bytes;
-        shrink(most_kept);
+        shrink(room());
     }
 
     void clear() {
@@ -95,6 +103,15 @@ class Store {
     }
 
    private:
+    void use(std::size_t bytes) {
+        used_ += bytes;
+        most_used_ = std::max(most_used_, used_);
+    }
+
+    std::size_t room() const {
+        return std::min(most_kept, std::max(least_kept, most_used_ - used_));
+    }
+
     void shrink(std::size_t most) noexcept {
         while (bytes_ > most) {  // those that have waited longest
             bytes_ -= kept_.front().bytes;
@@ -105,7 +122,8 @@ class Store {
 
     std::mutex mutex_;
     std::deque<Block> kept_;
-    std::size_t bytes_ = 0;
+    std::size_t bytes_ = 0;             // kept
+    std::size_t used_ = 0, most_used_ = 0;
 };
 
 // Never destroyed: arrays may be given back while the process ends. After a fork another thread

@@ -10,6 +10,7 @@ struct Carried {
     const float* confidence;  // (h, w): 1 / (1 + expected error)
     const float* along;       // (h, w, 2), from here to there
     float alike;              // pixels: neighbors that differ by more are of another surface
+    float relative, absolute; // of squares: what comes back farther away was hidden
     float* expected;          // (h, w, 3): u, v, confidence, which is 0 where nothing is known
 };
 

@@ -162,7 +162,7 @@ def others() -> dict[str, Arguments]:
         | {"out": zeros(H, W, 1, dtype=np.uint32), "threads": 1},
         "adopt_opposite": {"opposite": zeros(H, W, 2), "tolerance": 1.0, "flow": zeros(H, W, 2)},
         "carry": {"flow": zeros(H, W, 2), "confidence": zeros(H, W), "along": zeros(H, W, 2)}
-        | {"alike": 1.0, "expected": zeros(H, W, 3)},
+        | {"alike": 1.0, "hiding": (0.01, 0.5), "expected": zeros(H, W, 3)},
         "blend": {"measured": zeros(H, W, 2), "confidence": zeros(H, W), "how": (0.3, 0.03, 1.0)}
         | {"expected": zeros(H, W, 3), "changes": zeros(H, W, 3)}
         | {"flow": zeros(H, W, 2), "certain": zeros(H, W)},

@@ -20,6 +20,7 @@ from hamflow import Estimator, InputError, _native
 from hamflow.config import PRESETS, preset_config
 from hamflow.pipeline.frame import Frame
 from hamflow.refinement import NoTemporal, TrackFilter
+from hamflow.refinement.consistency import HIDING
 from hamflow.refinement.temporal import _contrast, _weighted_median
 
 Array = NDArray[Any]
@@ -66,7 +67,7 @@ def carried(flow: Array, confidence: Array, along: Array, alike: float) -> Array
             total = sum(weight for weight, _ in parts)
             found = sum(weight * values for weight, values in parts) / total
             lengths = (along[y, x] ** 2).sum() + (found[:2] ** 2).sum()
-            if ((along[y, x] + found[:2]) ** 2).sum() <= 0.01 * lengths + 0.5:
+            if ((along[y, x] + found[:2]) ** 2).sum() <= HIDING[0] * lengths + HIDING[1]:
                 expected[y, x] = found
     return expected
 
@@ -105,7 +106,7 @@ def test_carry(seed: int, shape: tuple[int, int]) -> None:
     along = rng.normal(0, 0.6, (*shape, 2)).astype(np.float32)
     confidence = rng.random(shape).astype(np.float32)
     found = np.full((*shape, 3), 7, np.float32)
-    _native.carry(flow, confidence, along, 1.0, found)
+    _native.carry(flow, confidence, along, 1.0, HIDING, found)
     assert np.allclose(found, carried(flow, confidence, along, 1.0), atol=1e-4)
 
 
@@ -126,9 +127,9 @@ def test_the_kernels_check_their_arguments() -> None:
     flow, state = np.zeros((4, 5, 2), np.float32), np.zeros((4, 5, 3), np.float32)
     sure = np.ones((4, 5), np.float32)
     with pytest.raises(ValueError, match="along has the wrong shape"):
-        _native.carry(flow, sure, flow[:3], 1.0, state)
+        _native.carry(flow, sure, flow[:3], 1.0, HIDING, state)
     with pytest.raises(ValueError, match="alike"):
-        _native.carry(flow, sure, flow, -1.0, state)
+        _native.carry(flow, sure, flow, -1.0, HIDING, state)
     for how in ((-1, 0, 1), (0.1, -1, 1), (0.1, 0, float("nan"))):
         with pytest.raises(ValueError, match="how"):
             _native.blend(flow, sure, state, state, how, flow.copy(), sure.copy())

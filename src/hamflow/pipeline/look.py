@@ -70,8 +70,9 @@ def _winners(bits0: Bits, bits1: Bits, window: Window) -> Flow:
         found = min_projection(first, part, reduced, outside=worst)
         distance = found.cv.min(axis=2)
         better = distance < least
-        least[better] = distance[better]
-        flow[better] = _STEP * found.wta()[better] + np.array([x, y], np.float32)
+        np.copyto(least, distance, where=better)
+        moved = _STEP * found.wta() + np.array([x, y], np.float32)
+        np.copyto(flow, moved, where=better[..., None])
     return flow
 
 

@@ -232,17 +232,17 @@ def window_around(
     matches = found.flow[::every, ::every][found.trusted[::every, ::every]]
     if not len(matches):
         matches = completed
-    small = _frequent(found.flow[found.trusted & (found.decided > 0)])
+    small = _frequent(found.flow[found.trusted & (found.decided > 0)].T)
     height, width = (factor * side for side in found.flow.shape[:2])
     limits = np.array([width, height])
     most = most_labels(memory) / (height * width)  # of both planes
     for share in _LEFT_OUT:
         if share > _LEFT_OUT[0]:
-            small = small[:0]  # there is not enough memory for all of them
+            small = small[:, :0]  # there is not enough memory for all of them
         percents = [share / 10, 100 - share / 10]
         both = [np.percentile(flows.T, percents, axis=1) for flows in (completed, matches)]
-        if len(small):  # things that a share of all pixels would leave out
-            both.append(np.stack([small.min(axis=0), small.max(axis=0)]))
+        if small.size:  # things that a share of all pixels would leave out
+            both.append(np.stack([small.min(axis=1), small.max(axis=1)]))
         ends = np.min(both, axis=0)[0], np.max(both, axis=0)[1]
         low = np.maximum(np.floor(factor * ends[0]) - margin, -limits).astype(int)
         high = np.minimum(np.ceil(factor * ends[1]) + margin, limits).astype(int)
@@ -268,13 +268,15 @@ def widest_labels(shape: tuple[int, int], memory: float) -> float:
 
 
 def _frequent(flows: Flow) -> Flow:
-    """Return those of some flows (N, 2) that have enough others like them."""
-    if not len(flows):
+    """Return those of some flows (2, N) that have enough others like them."""
+    if not flows.size:
         return flows
-    cells = np.floor(flows / _ALIKE).astype(np.intp)
-    cells -= cells.min(axis=0)
-    which = cells[:, 0] * (cells[:, 1].max() + 1) + cells[:, 1]
-    frequent: Flow = flows[np.bincount(which)[which] >= _SMALLEST]
+    flows = np.ascontiguousarray(flows)  # numpy is slow with the other order
+    u, v = np.floor(flows / _ALIKE).astype(np.int32)
+    u -= u.min()
+    v -= v.min()
+    which = u.astype(np.intp) * (int(v.max()) + 1) + v
+    frequent: Flow = np.compress(np.bincount(which)[which] >= _SMALLEST, flows, axis=1)
     return frequent
 
 

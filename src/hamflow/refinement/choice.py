@@ -53,7 +53,9 @@ class ChoiceCompletion(LabelingCompletion):
         scores = scores_in_context(matches, filled, candidates)
         best = enlarged(scores.argmax(axis=0), shape)
         chosen = offered.motion[0]
-        chosen[:] = np.take_along_axis(candidates.motion, best[None, ..., None], axis=0)[0]
+        pixels = chosen.shape[0] * chosen.shape[1]
+        which = best.reshape(-1) * pixels + np.arange(pixels)
+        chosen[:] = candidates.motion.reshape(-1, 2).take(which, axis=0).reshape(chosen.shape)
         # Pixels beside other candidates choose again, jointly.
         pixel = np.flatnonzero(_undecided(best)).astype(np.int32)
         y, x = np.divmod(pixel, shape[1])

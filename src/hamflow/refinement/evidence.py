@@ -131,8 +131,11 @@ def surroundings(
 def variation(flow: Flow) -> Field:
     """Return the largest difference of a component to the right and lower neighbors."""
     most = np.zeros(flow.shape[:2], np.float32)
-    most[:, :-1] = np.abs(flow[:, 1:] - flow[:, :-1]).max(axis=2)
-    most[:-1] = np.maximum(most[:-1], np.abs(flow[1:] - flow[:-1]).max(axis=2))
+    for part in np.moveaxis(flow, 2, 0):  # numpy is slow along an axis of two
+        plane = np.ascontiguousarray(part)
+        right, down = np.abs(plane[:, 1:] - plane[:, :-1]), np.abs(plane[1:] - plane[:-1])
+        np.maximum(most[:, :-1], right, out=most[:, :-1])
+        np.maximum(most[:-1], down, out=most[:-1])
     return most
 
 
@@ -142,13 +145,17 @@ def texture(image: Image) -> Image:
     The smaller eigenvalue of the structure tensor, the sum of both eigenvalues, and the smaller
     eigenvalue of the tensor of a large square.
     """
-    gray = image.mean(axis=2)
-    padded = np.pad(gray, 1, mode="edge")
+    padded = np.pad(mean_of_channels(image), 1, mode="edge")
     right = (padded[1:-1, 2:] - padded[1:-1, :-2]) * np.float32(0.5)
     down = (padded[2:, 1:-1] - padded[:-2, 1:-1]) * np.float32(0.5)
     tensor = np.stack([right * right, right * down, down * down], axis=2)
     smaller, both = _eigenvalues(box_mean(tensor, _TENSOR))
     return np.stack([smaller, both, _eigenvalues(box_mean(tensor, _WIDE_TENSOR))[0]], axis=2)
+
+
+def mean_of_channels(image: Image) -> Field:
+    """Return ``image.mean(axis=2)``, which takes numpy several times as long."""
+    return (image[..., 0] + image[..., 1] + image[..., 2]) / np.float32(3)
 
 
 def _eigenvalues(tensor: Image) -> tuple[Field, Field]:

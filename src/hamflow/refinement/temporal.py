@@ -15,6 +15,8 @@ from hamflow._room import empty
 from hamflow._scale import upsample_linear
 from hamflow._types import Field, Flow, FrameLike
 from hamflow.refinement._edges import box_mean
+from hamflow.refinement.consistency import HIDING
+from hamflow.refinement.evidence import mean_of_channels
 from hamflow.stages import Tracks
 
 _ALIKE = 1.0  # pixels: neighbors that differ by more belong to another surface
@@ -103,7 +105,8 @@ class TrackFilter:
             return flows[0], Tracks(flows, confidence)
         # What is in the first frame came along the backward flow of the pair before.
         expected = empty((*confidence.shape, 3), np.float32)
-        _native.carry(before.flows[0], before.confidence, before.flows[1], _ALIKE, expected)
+        flow, back = before.flows
+        _native.carry(flow, before.confidence, back, _ALIKE, HIDING, expected)
         changes = self._changes(frames[0], flows[0], confidence, expected)
         how = (self.change, self.relative, self.apart)
         found, certain = np.empty_like(flows[0]), np.empty_like(confidence)
@@ -140,7 +143,7 @@ class TrackFilter:
 
 def _contrast(image: Field) -> Field:
     """Return the contrast per pixel in the direction that has the least of it."""
-    gray = np.pad(image.mean(axis=2), ((0, 1), (0, 1)), mode="edge")
+    gray = np.pad(mean_of_channels(image), ((0, 1), (0, 1)), mode="edge")
     down, right = gray[1:, :-1] - gray[:-1, :-1], gray[:-1, 1:] - gray[:-1, :-1]
     xx, xy, yy = np.moveaxis(
         box_mean(np.dstack([right * right, right * down, down * down]), 5), 2, 0
