@@ -95,6 +95,7 @@ class Store {
     void clear() {
         std::lock_guard<std::mutex> lock(mutex_);
         shrink(0);
+        most_used_ = used_;
     }
 
     std::size_t bytes() {

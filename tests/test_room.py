@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as arrays
 from hamflow import _native, set_num_threads
 from hamflow._room import empty, zeros
 
-MOST_KEPT = 128 << 20
-"""The limit in native/pages.cpp."""
+MOST_KEPT, ALWAYS_KEPT = 512 << 20, 128 << 20
+"""The limits in native/pages.cpp."""
 
 
 @pytest.mark.parametrize("shape", [(), (0, 4), (5,), (300, 400, 2)])
@@ -64,9 +64,25 @@ def test_memory_is_used_again() -> None:
 
 
 def test_little_is_kept() -> None:
-    rooms = [empty((50 << 20,), np.uint8) for _ in range(6)]  # of which no page is touched
+    rooms = [empty((150 << 20,), np.uint8) for _ in range(6)]  # of which no page is touched
     del rooms
     assert 0 < _native.kept_bytes() <= MOST_KEPT
+
+
+def test_what_is_kept_makes_nothing_larger() -> None:
+    _native.release_kept()
+    empty((300 << 20,), np.uint8)
+    assert _native.kept_bytes() >= 300 << 20  # so much was in use
+    larger = empty((400 << 20,), np.uint8)
+    assert _native.kept_bytes() <= ALWAYS_KEPT  # beside the larger one there is no room for it
+    del larger
+    assert _native.kept_bytes() >= 400 << 20
+    _native.release_kept()
+    rooms = [empty((30 << 20,), np.uint8) for _ in range(4)]
+    rooms.pop()
+    small = empty((5 << 20,), np.uint8)  # for which that one is too large
+    assert 30 << 20 <= _native.kept_bytes() <= ALWAYS_KEPT
+    del rooms, small
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

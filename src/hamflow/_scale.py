@@ -60,5 +60,8 @@ def upsample_nearest(field: NDArray[Any], factor: int, shape: tuple[int, int]) -
         for size, have in zip(shape, field.shape, strict=False)
     )
     # First what is smaller: rows are then copied as a whole.
-    larger: NDArray[Any] = field.take(columns, axis=1).take(rows, axis=0)
+    wider = field.take(columns, axis=1)
+    larger = empty((*shape, *field.shape[2:]), field.dtype.type)
+    # Another mode would take a detour, as it may fail.
+    np.take(wider, rows, axis=0, out=larger, mode="clip")
     return larger

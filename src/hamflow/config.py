@@ -25,9 +25,9 @@ from hamflow.stages import STAGES, Completion, Matcher, Refinement, Temporal, st
 
 
 def _fitted() -> JointModel:
-    # Larger τ than the paper's, as fits to pairs outside of Sintel have them; and one outer
-    # iteration, after which check and completion make as much of the matches (docs/decisions.md).
-    return JointModel(tau1=4.0, tau2=50.0, outer=1)
+    # Larger τ than the paper's, as fits to pairs outside of Sintel have them; and few iterations,
+    # after which check and completion make as much of the matches (docs/decisions.md).
+    return JointModel(tau1=4.0, tau2=50.0, outer=1, inner=2)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,6 @@ class EstimatorConfig:
 _FAST = EstimatorConfig(
     model="fast",
     matching_pixels=45_000,
-    matcher=replace(_fitted(), inner=3),
     completion=LabelingCompletion(neighbors=50, rounds=5),
     refinement=GuardedRefinement(warps=2, inner=2, sweeps=12, rounds=1),
 )

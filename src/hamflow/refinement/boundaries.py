@@ -9,6 +9,7 @@ import numpy as np
 import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._check import check_range
+from hamflow._room import empty
 from hamflow._types import Field, Flow, Image
 
 
@@ -107,7 +108,8 @@ def choose(
     choice = choice or MotionChoice()
     guide = np.ascontiguousarray(guide, np.float32)
     weight = np.ascontiguousarray(weight, np.float32)
-    chosen = np.array(flow, np.float32, order="C")
+    chosen = empty(flow.shape, np.float32)
+    chosen[:] = flow
     _native.choose_motions(
         guide,
         features0,

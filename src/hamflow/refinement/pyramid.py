@@ -110,4 +110,6 @@ def coarse_to_fine(
 def _enlarged(flow: Flow, scale: int, frame: FrameLike, finer: int) -> Flow:
     """Return a flow at a finer scale, in pixels of that scale."""
     step = scale // finer
-    return upsample_linear(flow, step, frame.at(finer).shape[:2]) * np.float32(step)
+    larger: Flow = upsample_linear(flow, step, frame.at(finer).shape[:2])
+    larger *= np.float32(step)
+    return larger
