@@ -106,6 +106,7 @@ class EstimatorConfig:
 _FAST = EstimatorConfig(
     model="fast",
     matching_pixels=45_000,
+    matcher=replace(_fitted(), inner=3),
     completion=LabelingCompletion(neighbors=50, rounds=5),
     refinement=GuardedRefinement(warps=2, inner=2, sweeps=12, rounds=1),
 )
