@@ -19,13 +19,14 @@ struct Places {
     float known[chunk];  // 1, or 0 for NaN and outside of the image
 };
 
-void locate(const float* along, int start, int y, int count, int w, int h, Places& to) {
+void locate(const float* along, int column, int row, int count, int w, int h, Places& to) {
     const float last_x = static_cast<float>(w - 1), last_y = static_cast<float>(h - 1);
     const float most_left = static_cast<float>(std::max(w - 2, 0));
-    const float most_top = static_cast<float>(std::max(h - 2, 0)), row = static_cast<float>(y);
+    const float most_top = static_cast<float>(std::max(h - 2, 0));
     HAMFLOW_INDEPENDENT
     for (int i = 0; i < count; ++i) {
-        float x = static_cast<float>(start + i) + along[2 * i], y = row + along[2 * i + 1];
+        float x = static_cast<float>(column + i) + along[2 * i];
+        float y = static_cast<float>(row) + along[2 * i + 1];
         const bool in = (x >= -0.5f) & (y >= -0.5f) & (x <= last_x + 0.5f) & (y <= last_y + 0.5f);
         x = in ? x : 0, y = in ? y : 0;
         x = x < 0 ? 0 : x > last_x ? last_x : x;
@@ -79,7 +80,7 @@ void expect(const Carried& p, const float* along, const Places& places, const Ar
             total += weight;
             u += weight > 0 ? weight * ku : 0;
             v += weight > 0 ? weight * kv : 0;
-            certain += weight * from.certain[k][i];
+            certain += weight > 0 ? weight * from.certain[k][i] : 0;
         };
         add(0, (1 - fx) * (1 - fy));
         add(1, fx * (1 - fy));
@@ -113,7 +114,7 @@ void blend_some(const Blended& p, std::size_t at, int count) {
         ev[i] = e[3 * i + 1] + c[3 * i + 1];
         ec[i] = e[3 * i + 2] * c[3 * i + 2];
     }
-    const float *confidence = p.confidence + at;
+    const float* confidence = p.confidence + at;
     float *flow = p.flow + 2 * at, *certain = p.certain + at;
     const float unforeseen = p.change, relative = p.relative, apart2 = p.apart * p.apart;
     HAMFLOW_INDEPENDENT
