@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from hamflow import _native, set_num_threads
+from hamflow import Estimator, _native, set_num_threads
 from hamflow._room import empty, zeros
 
 MOST_KEPT, ALWAYS_KEPT = 512 << 20, 128 << 20
@@ -83,6 +83,14 @@ def test_what_is_kept_makes_nothing_larger() -> None:
     small = empty((5 << 20,), np.uint8)  # for which that one is too large
     assert 30 << 20 <= _native.kept_bytes() <= ALWAYS_KEPT
     del rooms, small
+
+
+def test_a_limit_of_memory_counts_what_others_left() -> None:
+    empty((400 << 20,), np.uint8)
+    assert _native.kept_bytes() >= 400 << 20
+    image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+    Estimator("realtime", max_memory="300MB").estimate(image, image)
+    assert _native.kept_bytes() <= ALWAYS_KEPT
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -15,7 +15,8 @@ from hamflow.pipeline.scales import full_window, plan_scales, reduced_shape, wid
 from hamflow.window import Window
 
 KEPT = 128 << 20
-"""Bytes that the native code keeps for reuse, at most (native/pages.cpp)."""
+"""Bytes that the native code keeps for reuse beside what is in use; more, if that much was in use
+at one time (native/pages.cpp)."""
 TILES_KEEP = KEPT + 35_000_000
 """Bytes that are kept between tiles, at most."""
 # All others are bytes, too. The interpreter with its libraries.

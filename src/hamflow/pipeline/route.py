@@ -79,6 +79,8 @@ class WholeImages:
     def __init__(self, plan: Plan | None = None) -> None:
         self._plan = plan
         self.at_once = plan is None  # with a plan, memory is scarce
+        if plan is not None:
+            _native.release_kept()  # a larger pair without one may have left more than is planned
 
     def tidy(self) -> None:
         """Do nothing: what is kept is part of the plan."""
@@ -135,6 +137,7 @@ class Tiles:
         self._plan = plan
         self._tiling = plan.tiling
         self._canvas = canvas
+        self.tidy()  # of what larger pairs without a plan have left
 
     def tidy(self) -> None:
         """Give back memory that is kept for reuse."""
