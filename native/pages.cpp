@@ -81,7 +81,7 @@ class Store {
 
     void give(Block block) noexcept {
         std::lock_guard<std::mutex> lock(mutex_);
-        used_ -= block.bytes;
+        used_ -= std::min(used_, block.bytes);  // after a fork, others gave it out
         try {
             kept_.push_back(block);
         } catch (...) {
