@@ -1,16 +1,18 @@
 """Fit the network of hamflow.refinement.choice to rendered scenes.
 
     python -m experiments.scripts.choice PHOTOGRAPHS FOLDER OUT.npy [--scenes 1150] [--minutes 70]
-        [--start OTHER.npy] [--seed 7]
+        [--pairs ROOT] [--start OTHER.npy] [--seed 7]
 
 Renders scenes, matches them at both scales of `balanced` (every fifth scene: of `fast`), and keeps
 in FOLDER what the network knows of all candidates, with their true errors; scenes that are there
-already are not made again. Then it teaches the network to prefer candidates with a small error, and
-writes its numbers every five minutes. Every ninth scene is held out: its mean error with the
-affine flow, with the network's choice and with the best candidate is printed now and then.
+already are not made again. With --pairs, also of pairs of ``python -m experiments.blender``; the
+fit takes as many examples of these as of the scenes. Then it teaches the network to prefer
+candidates with a small error, and writes its numbers every five minutes. Every ninth scene and
+every ninth pair is held out: the mean errors of the affine flow, of the network's choice and of
+the best candidate are printed now and then.
 
-Both can be done at the same time, by two processes with the same FOLDER: one with --minutes 0, and
-one with --scenes 0, which takes up new scenes as they come.
+Scenes and fit can be done at the same time, by two processes with the same FOLDER: one with
+--minutes 0, and one with --scenes 0, which takes up new examples as they come.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +37,9 @@ from experiments.choice_network import ChoiceNetwork
 from experiments.confidence import KINDS, write_plain
 from experiments.stages import reduced
 from hamflow.config import preset_config
+from hamflow.datasets.folder import FolderDataset
 from hamflow.datasets.synthetic import SyntheticConfig, SyntheticDataset
+from hamflow.io import read_flow
 from hamflow.io._atomic import atomic_write
 from hamflow.refinement import ChoiceCompletion, LabelingCompletion, Upsampling
 from hamflow.refinement.choice import STEP, all_candidates, evidence_in_context
@@ -112,18 +117,17 @@ def examples(estimator: hamflow.Estimator, scene: Any) -> Iterator[dict[str, NDA
         }
 
 
-def recording(preset: str) -> hamflow.Estimator:
+def recording(preset: str, scale: int = 0) -> hamflow.Estimator:
     """Return an estimator whose completions are remembered."""
     config = preset_config(preset)
     settings = {f.name: getattr(config.completion, f.name) for f in fields(LabelingCompletion)}
     return hamflow.Estimator(
-        replace(config, refinement=Upsampling(), completion=Recorder(**settings))
+        replace(config, scale=scale, refinement=Upsampling(), completion=Recorder(**settings))
     )
 
 
 def gather(photographs: Path, folder: Path, count: int, seed: int) -> None:
     """Write one file for each example of each scene."""
-    hamflow.set_num_threads(1)  # or the directions would come in any order
     plain = folder / "plain"
     if not plain.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,15 +136,35 @@ def gather(photographs: Path, folder: Path, count: int, seed: int) -> None:
     data = [SyntheticDataset(config, pictures, seed=seed, size=count) for pictures, config in kinds]
     estimators = [recording("fast"), *[recording("balanced")] * 4]
     for number in range(count):
-        done = folder / f"{number:05d}.done"
-        if done.exists():
-            continue
-        scene = data[number % len(data)][number]
-        for k, example in enumerate(examples(estimators[number % 5], scene)):
-            with atomic_write(folder / f"{number:05d}-{k}.npz") as file:
-                np.savez(file, **example)
-        done.touch()
-        print(f"{number + 1} of {count} scenes", flush=True)
+        if not (folder / f"{number:05d}.done").exists():
+            remember(estimators[number % 5], data[number % len(data)][number], folder, number)
+            print(f"{number + 1} of {count} scenes", flush=True)
+
+
+def gather_pairs(root: Path, folder: Path) -> None:
+    """Write one file for each example of each pair, which are matched at the scales of large ones.
+
+    A fifth of them is matched at full size, as the presets do with so small images.
+    """
+    estimators = [recording("fast", 4), *[recording("balanced", 2)] * 3, recording("balanced", 1)]
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, pair in enumerate(FolderDataset(root)):
+        if not (folder / f"{number:05d}.done").exists():
+            back = read_flow(pair.image0_path.with_name("backward.flo"))
+            scene = SimpleNamespace(
+                image0=pair.image0, image1=pair.image1, flow=pair.flow, backward_flow=back
+            )
+            remember(estimators[number % 5], scene, folder, number)
+            print(f"{number + 1} pairs", flush=True)
+
+
+def remember(estimator: hamflow.Estimator, scene: Any, folder: Path, number: int) -> None:
+    """Write the examples of a scene."""
+    hamflow.set_num_threads(1)  # or the directions would come in any order
+    for k, example in enumerate(examples(estimator, scene)):
+        with atomic_write(folder / f"{number:05d}-{k}.npz") as file:
+            np.savez(file, **example)
+    (folder / f"{number:05d}.done").touch()
 
 
 def load(path: Path) -> dict[str, torch.Tensor]:
@@ -193,11 +217,14 @@ def judge(network: ChoiceNetwork, paths: list[Path]) -> str:
     return f"affine {affine:.3f}, chosen {chosen:.3f}, best {best:.3f}"
 
 
-def fit(folder: Path, out: Path, minutes: float, start: Path | None) -> None:
-    """Teach a network for some time, and write the mean of its last states now and then."""
-    paths = sorted(folder.glob("*.npz"))
+def fit(folders: list[Path], out: Path, minutes: float, start: Path | None) -> None:
+    """Teach a network for some time, and write the mean of its last states now and then.
+
+    As many examples are taken of each folder.
+    """
+    paths = [sorted(folder.glob("*.npz")) for folder in folders]
     network = ChoiceNetwork()
-    some = [load(path)["features"] for path in random.sample(paths, min(60, len(paths)))]
+    some = [load(p)["features"] for part in paths for p in random.sample(part, min(40, len(part)))]
     rows = [x.permute(0, 2, 3, 1).reshape(-1, x.shape[1]) for x in some]
     network.normalize(torch.cat([x[torch.randint(len(x), (3000,))] for x in rows]))
     if start is not None:
@@ -206,12 +233,13 @@ def fit(folder: Path, out: Path, minutes: float, start: Path | None) -> None:
     optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=1e-3)
     begin, step, written = time.monotonic(), 0, 0.0
     while (passed := (time.monotonic() - begin) / 60) < minutes:
-        part = passed / minutes
-        rate = RATE * min(1, (step + 1) / 100) * (0.5 + 0.5 * math.cos(math.pi * part)) + 1e-5
+        falling = 0.5 + 0.5 * math.cos(math.pi * passed / minutes)
+        rate = RATE * min(1, (step + 1) / 100) * falling + 1e-5
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad()
-        for path in random.choices([p for p in paths if not held_out(p)], k=BATCH):
+        for part in random.choices(paths, k=BATCH):
+            path = random.choice([p for p in part if not held_out(p)])
             (loss_of(network, varied(load(path), network)) / BATCH).backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
@@ -221,11 +249,11 @@ def fit(folder: Path, out: Path, minutes: float, start: Path | None) -> None:
                 slow.lerp_(fast, share)
         step += 1
         if passed - written >= EVERY:
-            written, paths = passed, sorted(folder.glob("*.npz"))
-            held = [path for path in paths if held_out(path)][:160:2]
-            print(f"{passed:.0f} min, step {step}: {judge(mean, held)}", flush=True)
+            written, paths = passed, [sorted(folder.glob("*.npz")) for folder in folders]
+            for folder, part in zip(folders, paths, strict=True):
+                held = [path for path in part if held_out(path)][:160:2]
+                print(f"{passed:.0f} min, {folder.name}: {judge(mean, held)}", flush=True)
             write(out, mean)
-    print(f"step {step}: {judge(mean, [path for path in paths if held_out(path)])}", flush=True)
     write(out, mean)
 
 
@@ -247,16 +275,21 @@ def main(
     *,
     scenes: int = 1150,
     minutes: float = 70,
+    pairs: Path | None = None,
     start: Path | None = None,
     seed: int = 7,
 ) -> None:
     """Gather, fit, write."""
     random.seed(0)
     torch.manual_seed(0)
+    folders = [folder / "scenes"]
     if scenes:
-        gather(photographs, folder, scenes, seed)
+        gather(photographs, folders[0], scenes, seed)
+    if pairs is not None:
+        folders.append(folder / "pairs")
+        gather_pairs(pairs, folders[1])
     if minutes:
-        fit(folder, out, minutes, start)
+        fit(folders, out, minutes, start)
 
 
 if __name__ == "__main__":

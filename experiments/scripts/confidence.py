@@ -1,9 +1,10 @@
 """Fit the networks of hamflow.refinement.confidence to rendered scenes.
 
     python -m experiments.scripts.confidence PHOTOGRAPHS OUT.npy [SCENES] [--presets fast realtime]
+        [--pairs ROOT]
 
-Renders scenes, estimates each with the presets, and fits two networks to the evidence: one to the
-mean error, one to the occlusions. Writes the numbers of
+Renders scenes, estimates each (and the pairs of a folder) with the presets, and fits two networks
+to the evidence: one to the mean error, one to the occlusions. Writes the numbers of
 ``hamflow/refinement/networks/confidence.npy``: the bounds of the evidence, all lower ones first;
 then, for each network, the biases of its units, the weights input by input, the weights behind the
 units, and a constant; last the logarithm of the largest error. Prints how good they are on every
@@ -16,6 +17,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 
 import hamflow
 from experiments.confidence import PRESETS, Judged, judged, rendered
+from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import sparsification
 from hamflow.io._atomic import atomic_write
 from hamflow.refinement.evidence import NAMES
@@ -88,15 +91,18 @@ def main(
     count: tyro.conf.Positional[int] = 192,
     *,
     presets: tuple[str, ...] = PRESETS,
+    pairs: Path | None = None,
 ) -> None:
     """Render, estimate, fit, write, report."""
     estimators = {preset: hamflow.Estimator(preset) for preset in presets}
     rng = np.random.default_rng(0)
     rows: list[tuple[int, Rows]] = []
+    more = [] if pairs is None else list(FolderDataset(pairs))
     with tempfile.TemporaryDirectory() as scratch:
-        for k, (kind, scene) in enumerate(rendered(photographs, Path(scratch), count, 91_000)):
+        scenes = rendered(photographs, Path(scratch), count, 91_000)
+        for k, (kind, scene) in enumerate(chain(scenes, (("pair", pair) for pair in more))):
             rows.extend((k, _sampled(one, rng)) for one in judged(estimators, kind, scene))
-            print(f"{k + 1} of {count}", file=sys.stderr)
+            print(f"{k + 1} of {count + len(more)}", file=sys.stderr)
     write_fitted(rows, out)
 
 
