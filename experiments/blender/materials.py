@@ -7,6 +7,7 @@ import math
 import bpy
 import numpy as np
 
+REST = "rest"  # the attribute of meshes with the places of their vertices in the first form
 PATTERNS = ("Noise", "Voronoi", "Wave", "Checker", "Brick")
 
 
@@ -73,11 +74,12 @@ class Paint:
         return self.tree.nodes.new(f"ShaderNode{name}")
 
     def _mapping(self, scale: float):  # type: ignore[no-untyped-def]
-        """Return places on an object, turned at random."""
-        place, mapping = self._node("TexCoord"), self._node("Mapping")
+        """Return places on an object, turned at random, which stick to it when its form changes."""
+        place, mapping = self._node("Attribute"), self._node("Mapping")
+        place.attribute_name = REST
         mapping.inputs["Scale"].default_value = [scale] * 3
         mapping.inputs["Rotation"].default_value = self.rng.uniform(0, 3, 3)
-        self.tree.links.new(place.outputs["Object"], mapping.inputs["Vector"])
+        self.tree.links.new(place.outputs["Vector"], mapping.inputs["Vector"])
         return mapping.outputs["Vector"]
 
     def _image(self, where):  # type: ignore[no-untyped-def]

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 
 from experiments.blender import shapes
-from experiments.blender.materials import Paint, log_uniform
+from experiments.blender.materials import REST, Paint, log_uniform
 from experiments.blender.shapes import Floats
 
 FRAMES = (1, 2, 3, 4)  # the pair is frames 2 and 3; the others give blurred frames their motion
@@ -48,6 +48,8 @@ class Scene:
         points, faces = mesh
         data = bpy.data.meshes.new("mesh")
         data.from_pydata(points.tolist(), [], faces.tolist())
+        rest = data.attributes.new(REST, "FLOAT_VECTOR", "POINT")
+        rest.data.foreach_set("vector", points.astype(np.float32).ravel())
         any_material = self.materials[self.rng.integers(len(self.materials))]
         data.materials.append(material or any_material)
         data.polygons.foreach_set("use_smooth", [smooth] * len(data.polygons))
