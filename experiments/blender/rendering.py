@@ -65,6 +65,7 @@ def _seen(scene: Scene, path: Path) -> list[Floats]:
     render.motion_blur_shutter = scene.rng.uniform(0.15, 0.9)
     blurred = render.use_motion_blur or scene.scene.camera.data.dof.use_dof
     cycles.samples = 5 if blurred else 3
+    cycles.use_animated_seed = scene.chance(0.5)  # else what noise leaves behind stays in place
     cycles.use_denoising, cycles.denoiser = True, "OPENIMAGEDENOISE"
     cycles.denoising_prefilter = cycles.denoising_quality = "FAST"
     cycles.filter_width, cycles.pixel_filter_type = 1.5, "BLACKMAN_HARRIS"

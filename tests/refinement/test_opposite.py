@@ -13,6 +13,7 @@ from hamflow._types import Flow
 from hamflow.datasets.synthetic import SyntheticConfig, load_textures, render_scene
 from hamflow.flow import endpoint_error
 from hamflow.refinement import GuardedRefinement, VariationalRefinement
+from hamflow.refinement.pyramid import coarse_to_fine
 
 
 def adopted(opposite: Flow, tolerance: float, flow: Flow) -> Flow:
@@ -71,3 +72,68 @@ def test_starts_from_it_where_matches_agree(method: type[VariationalRefinement])
     far = scene.backward_flow + np.float32(1000)
     start = refinement(frames, coarse, trusted, 4, far)
     np.testing.assert_allclose(endpoint_error(start, scene.flow).mean(), errors[1], rtol=0.3)
+
+
+@pytest.mark.parametrize(
+    ("scale", "finest", "twice", "known", "refined"),
+    [
+        (4, 1, False, False, [2, 1]),
+        (4, 1, True, False, [2, 1]),
+        (4, 1, False, True, [1]),
+        (4, 1, True, True, [2]),
+        (2, 1, False, False, [1]),
+        (2, 1, True, False, [2, 1]),
+        (2, 1, True, True, [2]),
+        (8, 2, False, False, [4, 2]),
+        (8, 2, True, True, [4]),
+        (1, 1, False, False, [1]),
+        (1, 1, True, False, [1]),
+        (1, 1, True, True, [1]),
+        (2, 4, True, False, [2]),
+    ],
+)
+def test_which_scales_are_refined(
+    scale: int, finest: int, twice: bool, known: bool, refined: list[int]
+) -> None:
+    frame = hamflow.Estimator("fast").frame(np.zeros((32, 48, 3), np.uint8))
+    flow = np.full((32 // scale, 48 // scale, 2), 4 / scale, np.float32)
+    seen = []
+
+    def refine_at(finer: int, start: Flow, weight: np.ndarray, near: bool) -> Flow:
+        assert start.shape == (32 // finer, 48 // finer, 2)
+        assert weight.shape == start.shape[:2]
+        assert near == known
+        np.testing.assert_allclose(start, 4 / finer)
+        seen.append(finer)
+        return start
+
+    result = coarse_to_fine(
+        frame,
+        flow,
+        np.ones(flow.shape[:2], np.bool_),
+        scale,
+        refine_at,
+        opposite=np.full((32, 48, 2), -4, np.float32) if known else None,
+        finest=finest,
+        twice=twice,
+    )
+    assert seen == refined
+    np.testing.assert_allclose(result, np.full((32, 48, 2), 4))
+
+
+def test_a_following_pair_has_the_details_of_the_other_direction() -> None:
+    config = SyntheticConfig(height=96, width=128, max_displacement=8)
+    scene = render_scene(config, 3, load_textures())
+    estimator = hamflow.Estimator("fast")
+    frames = estimator.frame(scene.image0), estimator.frame(scene.image1)
+    coarse = scene.flow[1::4, 1::4] / np.float32(4)
+    trusted = np.ones(coarse.shape[:2], np.bool_)
+    following = estimator.config.refinement.warm_started()
+    assert isinstance(following, GuardedRefinement)
+    errors = [
+        endpoint_error(following(frames, coarse, trusted, 4, opposite), scene.flow)[~scene.occluded]
+        for opposite in (scene.backward_flow, scene.backward_flow + np.float32(1000))
+    ]
+    # The true flow of the other direction is only rounded to the pixel that it is taken from.
+    assert np.median(errors[0]) < 0.05 < np.median(errors[1])
+    assert errors[0].mean() < 0.7 * errors[1].mean()

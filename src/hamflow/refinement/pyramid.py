@@ -60,8 +60,8 @@ def coarse_to_fine(
 ) -> Flow:
     """Double the size until it is full, and refine at each size.
 
-    If the opposite flow is known, only the finest scale is refined, and less: the flow starts from
-    its negative wherever that agrees with the matches.
+    If the opposite flow is known, one scale is refined, and less: the flow starts from its
+    negative wherever that agrees with the matches.
 
     Parameters
     ----------
@@ -80,31 +80,39 @@ def coarse_to_fine(
     finest : int
         The finest scale that is refined; from there the flow is only enlarged.
     twice : bool
-        Refine at the matching scale, too, if it is the next one to the finest, so that there are
-        two of them.
+        Refine at half of the finest size in any case: also if that is the matching scale, and
+        instead of the finest scale if the opposite flow is known, which has the details.
 
     Returns
     -------
     (H, W, 2) array of float32
         At full size.
     """
-    weights, matched = trusted.astype(np.float32), scale
-    finest = min(finest, scale)
-    twice = twice and opposite is None and scale == 2 * finest
-    while True:
-        finer = max(finest, scale if twice else scale // 2) if opposite is None else finest
-        twice = False
-        flow = _enlarged(flow, scale, frame, finer)
+    weights, finest = trusted.astype(np.float32), min(finest, scale)
+    half = min(2 * finest, scale) if twice else finest
+    if opposite is not None:
+        scales = [half]
+    else:
+        scales = [scale >> k for k in range(scale.bit_length()) if scale >> k >= finest]
+        scales = scales if scale in (half, finest) else scales[1:]
+    at = scale
+    for finer in scales:
+        flow = _enlarged(flow, at, frame, finer)
         if opposite is not None:
-            known = opposite
-            if finer > 1:
-                known = np.ascontiguousarray(opposite[::finer, ::finer]) / np.float32(finer)
-            _native.adopt_opposite(known, _AGREE * scale / finer, flow)
-        weight = upsample_nearest(weights, matched // finer, flow.shape[:2])
-        flow = refine_at(finer, flow, weight, opposite is not None)
-        scale = finer
-        if scale == finest:
-            return flow if finest == 1 else _enlarged(flow, scale, frame, 1)
+            _adopt(opposite, finer, scale, flow)
+        weight = upsample_nearest(weights, scale // finer, flow.shape[:2])
+        flow, at = refine_at(finer, flow, weight, opposite is not None), finer
+    if at > finest and opposite is not None:
+        flow, at = _enlarged(flow, at, frame, finest), finest
+        _adopt(opposite, finest, scale, flow)
+    return flow if at == 1 else _enlarged(flow, at, frame, 1)
+
+
+def _adopt(opposite: Flow, finer: int, scale: int, flow: Flow) -> None:
+    """Take the negative of the opposite flow wherever it agrees with matches of a scale."""
+    if finer > 1:
+        opposite = np.ascontiguousarray(opposite[::finer, ::finer]) / np.float32(finer)
+    _native.adopt_opposite(opposite, _AGREE * scale / finer, flow)
 
 
 def _enlarged(flow: Flow, scale: int, frame: FrameLike, finer: int) -> Flow:
