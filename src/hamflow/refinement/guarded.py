@@ -91,7 +91,7 @@ class GuardedRefinement(VariationalRefinement):
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
             images, flow = (first, second), start
             step = self.at_step(scale, finer)
-            if near and finer > self.finest:  # details are those of the opposite flow
+            if near and finer > self.finest:  # details come from the opposite flow
                 limit = self.limit * (scale // finer)
                 return step._within(limit, images, flow, weight, min(1, self.warps), loose=True)
             warps, rounds = step._warps(near), step.rounds // 2 if near else step.rounds
