@@ -100,6 +100,10 @@ def seen(page: Page, pixels: list[tuple[int, int]], pane: int = 0) -> Any:
               stage.redraw();
             });
           } while (app.data.loading);
+          // What was drawn is on the screen with the next frame of the browser, or the one after.
+          const frame = () => new Promise((done) => requestAnimationFrame(done));
+          await frame();
+          await frame();
           const area = stage.stage.getBoundingClientRect();
           const { box } = stage.boxes()[k];
           return pixels.map(([x, y]) => {
