@@ -97,7 +97,7 @@ def main(
     estimators = {preset: hamflow.Estimator(preset) for preset in presets}
     rng = np.random.default_rng(0)
     rows: list[tuple[int, Rows]] = []
-    more = [] if pairs is None else list(FolderDataset(pairs))
+    more = () if pairs is None else FolderDataset(pairs)
     with tempfile.TemporaryDirectory() as scratch:
         scenes = rendered(photographs, Path(scratch), count, 91_000)
         for k, (kind, scene) in enumerate(chain(scenes, (("pair", pair) for pair in more))):

@@ -53,14 +53,19 @@ def test_shapes_are_checked() -> None:
         )
 
 
-@pytest.mark.parametrize("method", [GuardedRefinement, VariationalRefinement])
-def test_starts_from_it_where_matches_agree(method: type[VariationalRefinement]) -> None:
+def a_scene():
+    """Return a scene, its frames, and its true flow at quarter size, which is trusted."""
     config = SyntheticConfig(height=96, width=128, max_displacement=8)
     scene = render_scene(config, 3, load_textures())
     estimator = hamflow.Estimator("fast")
     frames = estimator.frame(scene.image0), estimator.frame(scene.image1)
     coarse = scene.flow[1::4, 1::4] / np.float32(4)
-    trusted = np.ones(coarse.shape[:2], np.bool_)
+    return scene, frames, coarse, np.ones(coarse.shape[:2], np.bool_)
+
+
+@pytest.mark.parametrize("method", [GuardedRefinement, VariationalRefinement])
+def test_starts_from_it_where_matches_agree(method: type[VariationalRefinement]) -> None:
+    scene, frames, coarse, trusted = a_scene()
     # Without any warps the start is the result.
     refinement = method(warps=0)
     enlarged = refinement(frames, coarse, trusted, 4)
@@ -122,13 +127,8 @@ def test_which_scales_are_refined(
 
 
 def test_a_following_pair_has_the_details_of_the_other_direction() -> None:
-    config = SyntheticConfig(height=96, width=128, max_displacement=8)
-    scene = render_scene(config, 3, load_textures())
-    estimator = hamflow.Estimator("fast")
-    frames = estimator.frame(scene.image0), estimator.frame(scene.image1)
-    coarse = scene.flow[1::4, 1::4] / np.float32(4)
-    trusted = np.ones(coarse.shape[:2], np.bool_)
-    following = estimator.config.refinement.warm_started()
+    scene, frames, coarse, trusted = a_scene()
+    following = hamflow.Estimator("fast").config.refinement.warm_started()
     assert isinstance(following, GuardedRefinement)
     errors = [
         endpoint_error(following(frames, coarse, trusted, 4, opposite), scene.flow)[~scene.occluded]

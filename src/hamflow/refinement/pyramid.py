@@ -81,8 +81,8 @@ def coarse_to_fine(
         The finest scale that is refined; from there the flow is only enlarged.
     twice : bool
         Refine at half of the finest size in any case: also if that is the matching scale, and
-        instead of the finest scale if the opposite flow is known, which half of the details are
-        taken from.
+        instead of the finest scale if the opposite flow is known. Then the result is the mean of
+        the enlarged flow and, where they agree, the negative of the opposite one.
 
     Returns
     -------
