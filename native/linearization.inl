@@ -43,9 +43,11 @@ void find_targets(const Variational& p, int y, WarpTargets& targets) {
     float *__restrict fy = targets.weights[4].data();
     const float row = static_cast<float>(y);
     const float last_x = static_cast<float>(w - 1), last_y = static_cast<float>(p.h - 1);
+    HAMFLOW_INDEPENDENT
     for (int x = 0; x < w; ++x) {
         const float tx = static_cast<float>(x) + flow[2 * x], ty = row + flow[2 * x + 1];
-        const bool in = (tx >= 0) & (ty >= 0) & (tx <= last_x) & (ty <= last_y);
+        const int in = (tx >= 0 ? 1 : 0) & (ty >= 0 ? 1 : 0) & (tx <= last_x ? 1 : 0) &
+                       (ty <= last_y ? 1 : 0);
         const float sx = in ? tx : 0, sy = in ? ty : 0;
         const int xx = static_cast<int>(sx), yy = static_cast<int>(sy);
         inside[x] = in;
@@ -196,7 +198,7 @@ class Linearization {
         warp_row(p_, y, targets_, both, apart);
         planar(both, w, sum(y, 0), pitch_);
         planar(apart, w, difference(y, 0), pitch_);
-        for (int f = 0; f < channels; ++f) {  // constant beyond the border
+        for (int f = 0; f < compared_channels; ++f) {  // constant beyond the border
             float* row = sum(y, f);
             row[-1] = row[-2] = row[0];
             row[w] = row[w + 1] = row[w - 1];
@@ -211,7 +213,7 @@ class Linearization {
         float form[2][terms][chunk];
         for (auto& group : form)
             for (auto& term : group) std::fill_n(term, count, 0.0f);
-        for (int f = 0; f < channels; ++f) {
+        for (int f = 0; f < compared_channels; ++f) {
             const float* column[4];
             for (int k = 0; k < 4; ++k) {
                 const int yy = y + k - (k < 2 ? 2 : 1);

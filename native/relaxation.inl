@@ -88,14 +88,9 @@ class Assembly {
 
     // The data term's part: c (J + J^T) of both groups.
     void data(int y, int color) {
-        add_group<0>(y, color);
-        add_group<1>(y, color);
-    }
-
-    template <int g>
-    void add_group(int y, int color) {
         const int count = board_.count(y, color);
         const float e2 = p_.epsilon * p_.epsilon;
+        const float first = 0.5f * p_.strength[0], second = 0.5f * p_.strength[1];
         const float *__restrict du = state_.du.row(y, color);
         const float *__restrict dv = state_.dv.row(y, color);
         const float *__restrict weight = forms_.weight.row(y, color);
@@ -104,26 +99,29 @@ class Assembly {
         float *__restrict vv = system_.vv.row(y, color);
         float *__restrict bu = system_.bu.row(y, color);
         float *__restrict bv = system_.bv.row(y, color);
-        const float *__restrict juu = forms_.group[g][0].row(y, color);
-        const float *__restrict juv = forms_.group[g][1].row(y, color);
-        const float *__restrict jvv = forms_.group[g][2].row(y, color);
-        const float *__restrict jut = forms_.group[g][3].row(y, color);
-        const float *__restrict jvt = forms_.group[g][4].row(y, color);
-        const float *__restrict jtt = forms_.group[g][5].row(y, color);
-        const float strength = 0.5f * p_.strength[g];
-        // What the first group finds there is undefined.
-        const auto before = [](float value) HAMFLOW_INLINE_LAMBDA { return g == 0 ? 0.0f : value; };
+        struct Form {
+            const float *__restrict uu, *__restrict uv, *__restrict vv;
+            const float *__restrict ut, *__restrict vt, *__restrict tt;
+        };
+        const auto form = [&](const Field (&terms)[6]) {
+            const auto row = [&](int t) { return terms[t].row(y, color); };
+            return Form{row(0), row(1), row(2), row(3), row(4), row(5)};
+        };
+        const Form a = form(forms_.group[0]), b = form(forms_.group[1]);
+        const auto robust = [&](const Form& j, float strength, int k) HAMFLOW_INLINE_LAMBDA {
+            const float square = j.uu[k] * du[k] * du[k] + j.vv[k] * dv[k] * dv[k] + j.tt[k] +
+                                 2 * (j.uv[k] * du[k] * dv[k] + j.ut[k] * du[k] + j.vt[k] * dv[k]);
+            // Rounding may make it negative.
+            return weight[k] * strength / std::sqrt((square > 0 ? square : 0) + e2);
+        };
         HAMFLOW_INDEPENDENT
         for (int k = 0; k < count; ++k) {
-            const float square = juu[k] * du[k] * du[k] + jvv[k] * dv[k] * dv[k] + jtt[k] +
-                                 2 * (juv[k] * du[k] * dv[k] + jut[k] * du[k] + jvt[k] * dv[k]);
-            const float c = weight[k] * strength /
-                            std::sqrt((square > 0 ? square : 0) + e2);  // rounding
-            uu[k] = before(uu[k]) + c * juu[k];
-            uv[k] = before(uv[k]) + c * juv[k];
-            vv[k] = before(vv[k]) + c * jvv[k];
-            bu[k] = before(bu[k]) - c * jut[k];
-            bv[k] = before(bv[k]) - c * jvt[k];
+            const float c = robust(a, first, k), d = robust(b, second, k);
+            uu[k] = c * a.uu[k] + d * b.uu[k];
+            uv[k] = c * a.uv[k] + d * b.uv[k];
+            vv[k] = c * a.vv[k] + d * b.vv[k];
+            bu[k] = -(c * a.ut[k]) - d * b.ut[k];
+            bv[k] = -(c * a.vt[k]) - d * b.vt[k];
         }
     }
 

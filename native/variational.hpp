@@ -3,8 +3,8 @@
 
 namespace hamflow {
 
-// Features per pixel that are compared, interleaved; unused ones are zero.
-constexpr int feature_channels = 8;
+// Features of a pixel, interleaved; the last one only fills the vector and is not compared.
+constexpr int feature_channels = 8, compared_channels = 7;
 
 // E(flow) = sum_i weight_i * sum_g strength_g
 //             * psi(sum_{c in g} theta_c (f1_c(i + flow_i) - f0_c(i))^2)
