@@ -24,8 +24,8 @@ void variational(In<float, 3> f0, In<float, 3> f1, int first_group,
     expect_shapes({h, w, 2}, "start", start, "flow", flow);
     const auto [alpha, kappa, zeta, epsilon] = terms;
     const auto [warps, inner, sweeps, omega] = schedule;
-    if (first_group < 0 || first_group > feature_channels)
-        throw nb::value_error("first_group: 0 to 8 channels");
+    if (first_group < 0 || first_group > compared_channels)
+        throw nb::value_error("first_group: 0 to 7 channels");
     if (!(alpha >= 0) || !(kappa >= 0) || !(zeta > 0) || !(epsilon > 0))
         throw nb::value_error("terms: alpha >= 0, kappa >= 0, zeta > 0, epsilon > 0");
     for (const int count : {warps, inner, sweeps})

@@ -119,7 +119,7 @@ def normalized(p: Problem, flow: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def groups(p: Problem) -> list[tuple[float, slice]]:
-    first, second = slice(0, p.first_group), slice(p.first_group, 8)
+    first, second = slice(0, p.first_group), slice(p.first_group, 7)  # the last one is not used
     return [(p.strength[0], first), (p.strength[1], second)]
 
 

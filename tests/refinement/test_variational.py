@@ -35,7 +35,7 @@ SHAPES = [(5, 6), (6, 5), (1, 7), (8, 1), (2, 2), (9, 3)]
 @pytest.mark.parametrize("schedule", [(1, 1, 1, 1.0), (1, 1, 4, 1.8), (1, 3, 2, 1.5), (2, 2, 3, 1)])
 def test_equals_plain_numpy(shape: tuple[int, int], schedule: Any) -> None:
     rng = np.random.default_rng(sum(shape) + schedule[1])
-    for first_group in (3, 0, 8):
+    for first_group in (3, 0, 7):
         p = random_problem(rng, shape, schedule=schedule, first_group=first_group)
         result = run(p)
         assert abs(result - p.flow).max() > 0.01

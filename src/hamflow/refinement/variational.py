@@ -183,7 +183,8 @@ def _check_shapes(features0: Image, features1: Image, flow: Flow, weight: Any) -
 def features(image: Image, blur: float) -> Image:
     """Return what the data term compares.
 
-    The three colors, the gradient of their mean, and that of red against blue.
+    The three colors, the gradient of their mean, that of red against blue, and a zero that makes
+    them eight.
 
     Parameters
     ----------
