@@ -1,11 +1,12 @@
 """Judge whether the confidence and the occlusions are true.
 
     python -m experiments.scripts.reliability PHOTOGRAPHS [ROOT] [--scenes N] [--presets NAME ...]
-        [--picture docs/pictures/reliability.png]
+        [--blender FOLDER] [--picture docs/pictures/reliability.png]
 
-Renders scenes of photographs that nothing was fitted to, and, if ROOT is given, reads its pairs.
-Prints for each preset, for the scenes and for the pairs: the mean error in ten bins of the error
-that the confidence promises, the AUSE by kind of scene or folder, and the F1 score of the
+Renders scenes of photographs that nothing was fitted to, and reads the pairs of ROOT and those
+that `python -m experiments.blender` made of such photographs, if given. Prints for each preset,
+for the scenes, the pairs and all of them: the mean error in ten bins of the error that the
+confidence promises, the AUSE by kind of scene or folder, and the F1 score of the
 occlusions by pair, beside that of the plain forward-backward rule (`hamflow.refinement.occluded`).
 """
 
@@ -69,26 +70,34 @@ class Tally:
 def main(
     photographs: tyro.conf.Positional[Path],
     root: tyro.conf.Positional[Path | None] = None,
+    *,
     scenes: int = 48,
     presets: tuple[str, ...] = PRESETS,
+    blender: Path | None = None,
     picture: Path | None = None,
 ) -> None:
     """Estimate, tally, print, draw."""
     estimators = {preset: hamflow.Estimator(preset) for preset in presets}
     tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
+
+    def add(data: str, name: str, kind: str, pair: Any) -> None:
+        for one in judged(estimators, kind, pair):
+            for group in (data, "all of them"):
+                tallies[group, one.preset].add(name, one)
+
     with tempfile.TemporaryDirectory() as scratch:
         for k, (kind, scene) in enumerate(rendered(photographs, Path(scratch), scenes, 92_000)):
             print(f"scene {k + 1} of {scenes}", file=sys.stderr)
-            for one in judged(estimators, kind, scene):
-                tallies["held-out scenes", one.preset].add(f"{kind} {k}", one)
-    for folder, pair in _pairs(root):
-        print(pair.name, file=sys.stderr)
-        for one in judged(estimators, folder, pair):
-            tallies["real pairs", one.preset].add(pair.name, one)
-    for (data, preset), tally in tallies.items():
+            add("held-out scenes", f"{kind} {k}", kind, scene)
+    for data, folder in (("scenes of Blender", blender), ("real pairs", root)):
+        for kind, pair in _pairs(folder):
+            print(pair.name, file=sys.stderr)
+            add(data, pair.name, kind, pair)
+    ordered = dict(sorted(tallies.items(), key=lambda item: item[0][0] == "all of them"))
+    for (data, preset), tally in ordered.items():
         _print(data, preset, tally)
     if picture is not None:
-        draw(tallies, picture)
+        draw(ordered, picture)
 
 
 def _pairs(root: Path | None) -> Iterator[tuple[str, Any]]:
@@ -129,8 +138,13 @@ def draw(tallies: dict[tuple[str, str], Tally], path: Path) -> None:
     from matplotlib import pyplot as plt  # noqa: PLC0415  (after the choice of the backend)
 
     groups = list(dict.fromkeys(data for data, _ in tallies))
-    figure, axes = plt.subplots(1, len(groups), figsize=(4.4 * len(groups), 4.2), squeeze=False)
-    for axis, group in zip(axes[0], groups, strict=True):
+    columns = min(2, len(groups))
+    rows = -(-len(groups) // columns)
+    size = (4.4 * columns, 4.2 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    for axis in axes.flat[len(groups) :]:
+        axis.remove()
+    for axis, group in zip(axes.flat, groups, strict=False):
         line = np.array([0.01, 100.0])
         axis.fill_between(line, line / 1.5, line * 1.5, color="0.9", label="within a factor of 1.5")
         axis.plot(line, line, color="0.5", linewidth=1)
