@@ -140,7 +140,8 @@ def rendered(photographs: Path, scratch: Path, count: int, seed: int) -> Iterato
 
 def nothing_to_see(rng: np.random.Generator) -> SimpleNamespace:
     """Return two frames of one color that the camera moves over, 1 to 60 pixels far."""
-    height, width = (int(side) for side in rng.integers(96, 384, 2))
+    # Small ones are matched at full size, large ones at half and a quarter of it.
+    height, width = (int(96 * 8**share) for share in rng.random(2))
     image = np.full((height, width, 3), rng.choice([0, 255, *rng.integers(0, 256, 2)]), np.uint8)
     length, angle = np.exp(rng.uniform(0, np.log(60))), rng.uniform(0, 2 * np.pi)
     motion = np.float32([length * np.cos(angle), length * np.sin(angle)])

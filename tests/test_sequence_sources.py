@@ -135,3 +135,20 @@ def test_a_frame_that_is_no_image() -> None:
 def test_a_preset_that_does_not_exist() -> None:
     with pytest.raises(InputError, match="There is no preset 'quick'"):
         video(moving(2), "quick")
+
+
+@pytest.mark.parametrize("source", [3.5, True, None])
+def test_no_source(source: Any) -> None:
+    with pytest.raises(InputError, match="source must be a video file, a folder, the number"):
+        video(source, SMALL)
+
+
+def test_the_number_of_a_camera_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileError, match="0: does not exist; a camera is called camera:0"):
+        video("0", SMALL)
+
+
+def test_items_are_shown_in_a_line() -> None:
+    (item,) = video(moving(2), SMALL)
+    assert repr(item) == f"<VideoItem {item.name}: {item.result!r}>"

@@ -34,7 +34,7 @@ from hamflow.refinement.evidence import NAMES
 
 UNITS = 16
 PIXELS = 3000  # of each estimate
-FEWER = {"blank": 0.4, "nothing": 0.2}  # of scenes that are rarer in life
+FEWER = {"blank": 0.4, "nothing": 0.3}  # of scenes that are rarer in life
 MOST, LEAST = 150.0, 0.003  # errors beyond, in pixels, are all alike
 STEPS, BATCH, RATE = 5000, 2048, 1e-2
 # What speaks for an error: nothing else may make a larger one be expected; -1 against one.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, cast, overload
+from typing import BinaryIO, overload
 
 import numpy as np
 
 from hamflow._types import Field, Flow, ImageLike, Mask, Pixels
 from hamflow.config import EstimatorConfig
-from hamflow.errors import FileError
+from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
 from hamflow.io.images import as_colors
 from hamflow.io.video import FrameImage, FrameReader, Frames, is_source, open_frames
@@ -51,6 +51,9 @@ class VideoItem:
     index: int
     name: str
     time: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<VideoItem {self.name}: {self.result!r}>"
 
     @property
     def flow(self) -> Flow:
@@ -172,7 +175,12 @@ def _reader(source: Source) -> FrameReader | _Images:
         return source.read()
     if is_source(source):
         return open_frames(source).read()
-    return _Images(cast("Iterable[ImageLike]", source))
+    if not isinstance(source, Iterable):
+        raise InputError(
+            "source must be a video file, a folder, the number of a camera, a binary stream or the "
+            f"frames themselves, not {type(source).__name__}."
+        )
+    return _Images(source)
 
 
 class _Images:

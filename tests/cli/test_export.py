@@ -43,7 +43,7 @@ def test_export(weights: Path, out: Path, capsys: pytest.CaptureFixture[str]) ->
     assert data == Network(NETWORK, random_weights(NETWORK), {"note": "x"}).onnx()
     printed = capsys.readouterr()
     assert printed.err == ""
-    assert f"Wrote {file}: the paper network, {len(data)} bytes" in printed.out
+    assert f"Wrote {file}: the network {weights}, {len(data)} bytes" in printed.out
     assert hashlib.sha256(data).hexdigest() in printed.out
     assert "%" not in printed.out
 

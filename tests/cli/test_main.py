@@ -131,7 +131,10 @@ PICTURES = ("--viz", "--occlusion", "--confidence")
         ("a.png bad.png -o OUT/f.flo", "bad.png: "),
         ("a.png small.png -o OUT/f.flo", "50×40 and 8×9"),
         ("a.png b.png -o folder.flo", "is a directory"),
-        ("a.png b.png -o OUT/flow.png", "OUT/flow.kitti.png, and for a picture in colors use the"),
+        (
+            "a.png b.png -o OUT/flow.png",
+            "OUT/flow.kitti.png, and for a picture in colors use hamflow viz",
+        ),
         (f"{GOOD} --backward OUT/f.flo", "same file"),
         (f"{GOOD} --preset best", "balanced"),
         *((f"{GOOD} --window={window}", "window") for window in WINDOWS),

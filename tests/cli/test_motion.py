@@ -50,7 +50,7 @@ def test_track(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str])
     assert hamflow.read_image(picture).shape == (48, 64, 3)
     assert open_frames(film).count == 4
     assert capsys.readouterr().out == (
-        f"2 points through 4 frames, 100% visible in the last one: {out}.\n"
+        f"2 points through 4 frames, 100% visible in the last one: {out}, {picture}, {film}.\n"
     )
 
 
@@ -156,6 +156,27 @@ def test_wrong_options(
 
 def test_wrong_track_file(tmp_path: Path, folder: Path, fails: Callable[..., str]) -> None:
     assert "tracks are written to one of .csv, .npz" in fails("track", folder, "-o", "t.txt")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", ["out.gif", "out.png", "out.flo", "out.csv"])
+def test_no_folder_with_the_name_of_a_file(
+    folder: Path, command: str, name: str, fails: Callable[..., str]
+) -> None:
+    film = ("-o", folder / "t.csv", "--film")
+    words, named = (film, "--film") if command == "track" else (("-o",), "--output")
+    said = fails(command, folder, *words, folder / name)
+    assert f"{named} must be a video ending in one of .mp4, .mov, .mkv, .avi, .webm, or a f" in said
+    assert not (folder / name).exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("source", ["-", "camera:0"])
+def test_neither_streams_nor_cameras(
+    tmp_path: Path, command: str, source: str, fails: Callable[..., str]
+) -> None:
+    said = fails(command, source, "-o", target(command, tmp_path))
+    assert "only hamflow video reads a stream or a camera" in said
 
 
 def test_output_and_input_are_the_same(folder: Path, fails: Callable[..., str]) -> None:

@@ -258,7 +258,7 @@ def test_camera(
     monkeypatch.setattr(av, "open", fake)
     monkeypatch.setattr(av, "enumerate_input_devices", lambda kind: devices, raising=False)
     monkeypatch.setattr(_live, "sys", SimpleNamespace(platform=system))
-    for source in (1, "camera:1"):
+    for source in (1, np.int64(1), "camera:1"):
         frames = open_frames(source, fps=15)  # type: ignore[arg-type]
         assert frames.live
         assert frames.name == "camera:1"

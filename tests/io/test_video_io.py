@@ -400,8 +400,8 @@ def test_full_disk(tmp_path: Path) -> None:
 
 
 def test_wrong_writers(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"suffix '\.mov'"):
-        VideoWriter(tmp_path / "out.mov")
+    with pytest.raises(FileError, match=r"suffix '\.gif'"):
+        VideoWriter(tmp_path / "out.gif")
     with pytest.raises(FileError, match="create it first"):
         VideoWriter(tmp_path / "gone" / "out.mp4")
     for fps in (0, -1, float("nan"), float("inf")):

@@ -270,8 +270,11 @@ def test_static_texture_is_certain(preset: str) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("colors", [(0, 0), (0, 255), (128, 128), (255, 255)])
-def test_nothing_to_see_is_uncertain(preset: str, colors: tuple[int, int]) -> None:
-    images = [np.full((96, 128, 3), color, np.uint8) for color in colors]
+@pytest.mark.parametrize("shape", [(96, 128), (360, 480)])  # matched at full size, and at half
+def test_nothing_to_see_is_uncertain(
+    preset: str, colors: tuple[int, int], shape: tuple[int, int]
+) -> None:
+    images = [np.full((*shape, 3), color, np.uint8) for color in colors]
     confidence = hamflow.estimate(*images, preset).confidence
     assert confidence is not None
     assert confidence.max() < 0.5

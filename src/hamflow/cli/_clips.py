@@ -16,7 +16,7 @@ from rich.console import Console
 
 from hamflow.cli._console import progress_bar
 from hamflow.cli._methods import SearchOptions
-from hamflow.cli._options import check_distinct, check_new, option
+from hamflow.cli._options import STDOUT, check_distinct, check_new, option, output_kind
 from hamflow.cli._video_frames import RangeOptions
 from hamflow.errors import FileError, InputError
 from hamflow.estimator import Estimator
@@ -60,6 +60,11 @@ class ClipOptions(RangeOptions):
     def open(self, source: Path) -> Clip:
         """Open a video or a folder, after a check of these options."""
         self.check(self.fps)
+        if str(source) == STDOUT or str(source).startswith("camera:"):
+            raise InputError(
+                f"IN must be a video file or a folder of images, not {source}; only hamflow video "
+                "reads a stream or a camera."
+            )
         return Clip(open_frames(source), self)
 
 
@@ -105,16 +110,35 @@ class Clip:
             )
 
 
-def check_outputs(source: Path, outputs: Mapping[str, Path | None], overwrite: bool) -> None:
-    """Raise an error at once if a file cannot be written, or exists and may not be replaced."""
+def check_outputs(
+    source: Path,
+    pictures: Mapping[str, Path | None],
+    overwrite: bool,
+    *,
+    files: Mapping[str, Path | None] | None = None,
+) -> None:
+    """Raise an error at once if a file cannot be written, or exists and may not be replaced.
+
+    Parameters
+    ----------
+    source
+        What is read.
+    pictures
+        By option: a video or a folder.
+    overwrite
+        Whether existing files may be replaced.
+    files
+        By option: other files.
+    """
+    outputs = {**(files or {}), **pictures}
     check_distinct({"IN": source}, outputs)
-    for path in outputs.values():
+    for name, path in outputs.items():
         if path is None:
             continue
-        if path.suffix.lower() in VIDEO_SUFFIXES:
-            check_video_path(path)
-        elif path.suffix:
+        if name not in pictures:
             check_writable(path)
+        elif output_kind(name, path, ("film", "folder")) == "film":
+            check_video_path(path)
         if path.is_dir():
             # A run that works there now, or was killed there, is told from results.
             used = any(not file.name.startswith(OURS) for file in path.iterdir())

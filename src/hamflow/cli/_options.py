@@ -14,8 +14,11 @@ from hamflow.cli._help import default_hint
 from hamflow.errors import FileError, InputError
 from hamflow.io import FLOW_SUFFIXES, READABLE_SUFFIXES
 from hamflow.io._lock import locked
+from hamflow.io.video import VIDEO_SUFFIXES
 from hamflow.window import Window
 
+STDOUT = "-"
+"""What stands for the standard input and output."""
 FLOW_FORMATS = ", ".join(FLOW_SUFFIXES)
 """The suffixes of all flow formats to write, for help texts."""
 
@@ -54,6 +57,29 @@ def flow_suffix(option: str, text: str, known: tuple[str, ...] = FLOW_SUFFIXES) 
     if suffix not in known:
         raise InputError(f"{option} must be one of {', '.join(known)}, not {text!r}.")
     return suffix
+
+
+# A name with such a suffix is probably not meant to be a folder.
+_FILES = (*READABLE_SUFFIXES, ".csv", ".gif", ".m4v", ".mpg", ".ogv", ".txt", ".wmv", ".y4m")
+_KINDS = {
+    "folder": "a folder",
+    "film": f"a video ending in one of {', '.join(VIDEO_SUFFIXES)}",
+    "stdout": "- for the standard output",
+}
+
+
+def output_kind(option: str, path: str | Path, takes: tuple[str, ...]) -> str:
+    """Return whether a path is a "folder", a "film" or "stdout", if the option takes that."""
+    suffix = Path(path).suffix.lower()
+    kind = "folder"
+    if path == STDOUT:
+        kind = "stdout"
+    elif not Path(path).is_dir():
+        kind = "film" if suffix in VIDEO_SUFFIXES else "file" if suffix in _FILES else "folder"
+    if kind not in takes:
+        possible = ", or ".join(_KINDS[one] for one in takes)
+        raise InputError(f"{option} must be {possible}, not {path}.")
+    return kind
 
 
 def parse_window(text: str) -> Window:

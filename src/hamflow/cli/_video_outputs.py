@@ -14,23 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamflow._resume import LOG
-from hamflow.cli._options import FORMAT, Switch, check_distinct, check_new, flow_suffix, option
+from hamflow.cli._options import (
+    FORMAT,
+    STDOUT,
+    Switch,
+    check_distinct,
+    check_new,
+    flow_suffix,
+    option,
+    output_kind,
+)
 from hamflow.config import EstimatorConfig
 from hamflow.errors import InputError
-from hamflow.io import READABLE_SUFFIXES, write_image
-from hamflow.io.video import VIDEO_SUFFIXES, StreamWriter, check_video_path
+from hamflow.io import write_image
+from hamflow.io.video import StreamWriter, check_video_path
 from hamflow.scale.outputs import OUTPUTS, Output, check_directions
 from hamflow.sequence import VideoItem
 from hamflow.visualize import Style, render
 
-STDOUT = "-"
-"""What stands for the standard input and output."""
-
-_KINDS = {
-    "folder": "a folder",
-    "film": f"a video ending in one of {', '.join(VIDEO_SUFFIXES)}",
-    "stdout": "- for the standard output",
-}
 # What each option can name.
 _TAKES = {
     "--output": ("folder", "film", "stdout"),
@@ -40,8 +41,6 @@ _TAKES = {
     "--confidence": ("folder", "film"),
     "--backward": ("folder",),
 }
-# A name with such a suffix is probably not meant to be a folder.
-_FILES = (*READABLE_SUFFIXES, ".gif", ".m4v", ".mov", ".mpg", ".ogv", ".wmv", ".y4m")
 _Folder = Annotated[str | None, option("FOLDER")]
 _FolderOrFilm = Annotated[str | None, option("FOLDER|FILE")]
 _FORMAT = option("SUFFIX", f"{FORMAT} (default: .flo)", name="format")
@@ -144,6 +143,8 @@ class Outputs:
     ----------
     main : str
         What messages call the outputs: the first one.
+    all : str
+        All of them.
     sinks : list of Sink
         The folders, that of the main output last.
     piped : bool
@@ -167,7 +168,11 @@ class Outputs:
             raise InputError("No output is given; name a folder or a video with --output.")
         first = next(iter(self._paths.values()))
         self.main = "stdout" if first == STDOUT else first
-        kinds = {option: _kind(option, path) for option, path in self._paths.items()}
+        self.all = ", ".join("stdout" if path == STDOUT else path for path in self._paths.values())
+        kinds = {
+            option: output_kind(option, path, _TAKES[option])
+            for option, path in self._paths.items()
+        }
         pictured = {"--video", "--viz"} & {*kinds}
         if kinds.get("--output", "folder") != "folder":
             if "--video" in kinds:
@@ -224,20 +229,6 @@ class Outputs:
         # Without its buffer, which could not be emptied if the other program ends first.
         file = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)
         return StreamWriter(file, "stdout", rate)
-
-
-def _kind(option: str, path: str) -> str:
-    """Return whether a path is a folder, a film or the standard output, if the option takes it."""
-    suffix = Path(path).suffix.lower()
-    kind = "folder"
-    if path == STDOUT:
-        kind = "stdout"
-    elif not Path(path).is_dir():
-        kind = "film" if suffix in VIDEO_SUFFIXES else "file" if suffix in _FILES else "folder"
-    if kind not in _TAKES[option]:
-        possible = ", or ".join(_KINDS[one] for one in _TAKES[option])
-        raise InputError(f"{option} must be {possible}, not {path}.")
-    return kind
 
 
 def _writing(output: Output) -> Callable[[Path, VideoItem, float], None]:

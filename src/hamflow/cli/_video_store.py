@@ -47,7 +47,7 @@ class PictureScale:
         least, most = (f"{f(self._used, default=1):.4g}" for f in (min, max))
         advice = f"{common_length(self._typical):.4g}"
         if least != most:
-            return f"full color is {least} to {most} px (--max-flow {advice} fixes it)"
+            return f"full color is {least} to {most} px (the same for all with --max-flow {advice})"
         return f"full color is {most} px (--max-flow {most})"
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from hamflow._resume import LOG, WorkLog
 from hamflow._runtime import machine
-from hamflow.cli._console import progress_bar, say, says_how_to_continue, table_of
+from hamflow.cli._console import count, progress_bar, say, says_how_to_continue, table_of
 from hamflow.cli._data import DATASETS, DataOptions, data_label, open_pairs
 from hamflow.cli._methods import MaxMemory, MethodName, Model, PresetOrMethod, chosen_method
 from hamflow.cli._options import Number, OptionalFile, check_targets, option, parse_window
@@ -159,8 +159,8 @@ def evaluate_command(
 def summary_table(found: Evaluation) -> Table:
     """Return the table that is printed at the end."""
     row = found.summary()
-    count = f"{row['images']} pairs" + (f", {row['failed']} failed" if row["failed"] else "")
-    table = table_of("", "all pixels together", "mean over pairs", title=f"{found.label}: {count}")
+    said = count(row["images"], "pair") + (f", {row['failed']} failed" if row["failed"] else "")
+    table = table_of("", "all pixels together", "mean over pairs", title=f"{found.label}: {said}")
     table.caption = found.occlusion_note()
     for name in _ERRORS:
         values = (row.get(name), row.get(f"image_mean_{name}"))

@@ -80,7 +80,7 @@ def export(
         save_weights(output, network.architecture, network.weights, notes, scales)
     data = output.read_bytes()
     say(
-        f"Wrote {output}: the {network.architecture.kind} network, {len(data)} bytes, "
+        f"Wrote {output}: the network {model}, {len(data)} bytes, "
         f"sha256 {sha256(data).hexdigest()}.{agreement}"
     )
 

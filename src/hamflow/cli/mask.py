@@ -79,7 +79,7 @@ def mask(
     say(
         f"{count(len(shares), 'mask')}, {np.mean(shares):.1%} of the pixels move by themselves; "
         f"the camera's motion is a homography in {count(planes, 'frame')}, a fundamental matrix in "
-        f"{len(shares) - planes}: {output}."
+        f"{len(shares) - planes}: {output}{f', {overlay}' if overlay else ''}."
     )
 
 

@@ -81,7 +81,8 @@ def track(
         check_image_path(picture)
     if trail < 0:
         raise InputError(f"--trail must be 0 or a number of frames, not {trail}.")
-    check_outputs(source, {"--output": output, "--picture": picture, "--film": film}, overwrite)
+    files = {"--output": output, "--picture": picture}
+    check_outputs(source, {"--film": film}, overwrite, files=files)
     opened = clip.open(source)
     chosen = None if points is None else read_points(points)
     estimator = both_ways(search, preset)
@@ -106,8 +107,9 @@ def track(
         tracks.save(output)
         if picture is not None:
             write_image(picture, everything.draw(last))
+    written = ", ".join(str(path) for path in (output, picture, film) if path is not None)
     ended = "" if opened.count in (None, len(rows)) else "; they end there at a cut"
     say(
         f"{count(tracks.visible.shape[1], 'point')} through {count(len(rows), 'frame')}, "
-        f"{tracks.visible[-1].mean():.0%} visible in the last one: {output}{ended}."
+        f"{tracks.visible[-1].mean():.0%} visible in the last one: {written}{ended}."
     )

@@ -212,7 +212,7 @@ def _summary(tally: _Tally, outputs: Outputs, scale: str, frames: Frames, stop: 
         said.append(f"{count(tally.broken.number, 'frame')} skipped")
     if tally.done:
         said.append(f"{tally.seconds / tally.done:.2f} s per pair")
-    sentence = f"{', '.join(said)}: {outputs.main}"
+    sentence = f"{', '.join(said)}: {outputs.all}"
     if scale:
         sentence += f"; {scale}"
     if tally.cuts:

@@ -131,7 +131,7 @@ def _format_to_write(path: _Path, format: str | None) -> FlowFormat:
         raise FileError(
             f"{name}: a flow is not written to a plain .png file, which would look like a broken "
             f"picture; for KITTI's 16 bits name it {name[: -len(_PICTURE)]}{_KITTI}, and for a "
-            "picture in colors use the option --viz or the function flow_to_color."
+            "picture in colors use hamflow viz, the option --viz, or the function flow_to_color."
         )
     else:
         place = by_suffix(path, FLOW_FORMATS, "a flow file")

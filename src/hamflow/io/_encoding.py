@@ -28,6 +28,7 @@ _X264_OR_MPEG4 = ("libx264", "mpeg4")
 # Container and encoders (the best first) of each suffix.
 _WRITABLE = {
     ".mp4": ("mp4", _X264_OR_MPEG4),
+    ".mov": ("mov", _X264_OR_MPEG4),
     ".mkv": ("matroska", _X264_OR_MPEG4),
     ".avi": ("avi", ("mpeg4",)),
     ".webm": ("webm", ("libvpx-vp9", "libvpx")),
@@ -146,8 +147,8 @@ class VideoWriter(_Writer):
     Parameters
     ----------
     path : str or os.PathLike
-        Ends in ``.mp4`` or ``.mkv`` (H.264, or MPEG-4 if this FFmpeg cannot encode H.264),
-        ``.avi`` (MPEG-4) or ``.webm`` (VP9). An existing file is replaced.
+        Ends in ``.mp4``, ``.mov`` or ``.mkv`` (H.264, or MPEG-4 if this FFmpeg cannot encode
+        H.264), ``.avi`` (MPEG-4) or ``.webm`` (VP9). An existing file is replaced.
     fps : float or Fraction
         Images per second.
 

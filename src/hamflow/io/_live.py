@@ -96,7 +96,7 @@ class Stream(_Live):
                 ) from error
             raise FileError(
                 f"{name}: is not a stream that Hamflow recognizes ({av_reason(error)}); let ffmpeg "
-                "write -f yuv4mpegpipe, or give the size of raw rgb24 frames."
+                "write -f yuv4mpegpipe, or give the size of raw rgb24 frames (--size WxH)."
             ) from error
         clock = container.format.name not in (*_IMAGES, _RAW)
         super().__init__(name, _StreamPass(name, container, pipe), fps, clock)

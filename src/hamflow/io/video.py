@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from fractions import Fraction
+from numbers import Integral
 from typing import BinaryIO, TypeGuard
 
 from hamflow.errors import FileError, InputError
@@ -46,7 +47,7 @@ _CAMERA = re.compile(r"camera:([0-9]{1,4})")
 
 def is_source(source: object) -> TypeGuard[Source]:
     """Return whether this is something for `open_frames`, and not the frames themselves."""
-    named = isinstance(source, str | os.PathLike | int)
+    named = isinstance(source, str | os.PathLike | Integral) and not isinstance(source, bool)
     return named or (callable(getattr(source, "read", None)) and not isinstance(source, Frames))
 
 
@@ -103,17 +104,19 @@ def open_frames(
     [('frame1', 0.0), ('frame2', 0.1), ('frame10', 0.2)]
     """
     rate = None if fps is None else checked_rate(fps)
-    if not isinstance(source, str | os.PathLike | int):
+    if not isinstance(source, str | os.PathLike | int | Integral):
         name = getattr(source, "name", None)  # that of a pipe is a number
         return Stream(source, name if isinstance(name, str) else "stream", size, rate)
     if source == "-":
         return Stream(_standard_input(), STDIN, size, rate)
     if size is not None:
         raise InputError(f"size is for a stream of raw frames; leave it out for {source}.")
-    if isinstance(source, int):
-        return Camera(source, rate)
+    if isinstance(source, int | Integral):
+        return Camera(int(source), rate)
     if isinstance(source, str) and (named := _CAMERA.fullmatch(source)):
         return Camera(int(named[1]), rate)
+    if isinstance(source, str) and source.isdecimal() and not os.path.exists(source):
+        raise FileError(f"{source}: does not exist; a camera is called camera:{source}.")
     return Folder(source, rate) if os.path.isdir(source) else Video(source, rate)
 
 

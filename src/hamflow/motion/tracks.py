@@ -50,6 +50,10 @@ class Tracks:
     visible: NDArray[np.bool_]
     confidence: NDArray[np.float32]
 
+    def __repr__(self) -> str:
+        frames, points = self.visible.shape
+        return f"<Tracks of {points} points through {frames} frames>"
+
     def save(self, path: _Path) -> None:
         """Write a table (``.csv``) or arrays (``.npz``).
 
