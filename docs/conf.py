@@ -55,7 +55,9 @@ intersphinx_mapping: dict[str, tuple[str, str | None]] = {}  # the build needs n
 html_math_renderer = "mathml"
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
-nb_execution_mode = "off"  # the tutorial has its outputs; the tests run it
+nb_execution_mode = "force"  # the tutorial shows what this version computes
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
