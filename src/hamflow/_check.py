@@ -33,6 +33,7 @@ def to_array(value: Any, name: str) -> NDArray[Any]:
     except Exception as error:  # of many kinds, depending on the library that the value is from
         calls = ".detach()" if getattr(value, "requires_grad", False) else ""
         calls += ".cpu()" if str(getattr(value, "device", "cpu")) != "cpu" else ""
+        calls += ".float()" if str(getattr(value, "dtype", "")).endswith("bfloat16") else ""
         if calls:
             raise InputError(
                 f"{name} is a tensor that NumPy cannot read as it is; pass {name}{calls}."

@@ -95,6 +95,7 @@ def test_truncated(tmp_path: Path, kind: str) -> None:
     assert found[:3] == [f"frame_{k:06}" for k in range(1, 4)]
     assert len(found) == 4
     assert found[3].startswith("stream: frame 4 cannot be decoded (")
+    assert ("check the size of the frames (--size WxH)" in found[3]) == (kind == "raw")
     assert "\n" not in found[3]
 
 

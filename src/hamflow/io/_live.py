@@ -145,12 +145,21 @@ class _StreamPass(DecodingPass):
         super().__init__(name, container)
         self._pipe = pipe
         self._whole = container.format.name == "yuv4mpegpipe"
+        self._raw = container.format.name == _RAW
         self._end = 0  # of the last packet
 
     def step(self, read: bool) -> Pixels | None:
         pixels = super().step(read)
         self._pipe.taken = self._pipe.total
         return pixels
+
+    def _damaged(self, why: str) -> FileError:
+        if not self._raw:
+            return super()._damaged(why)
+        return FileError(
+            f"{self._name}: frame {self._number} cannot be decoded ({why}); check the size of the "
+            "frames (--size WxH)."
+        )
 
     def _next_packet(self) -> Any:
         try:
