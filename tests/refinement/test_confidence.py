@@ -269,10 +269,15 @@ def test_static_texture_is_certain(preset: str) -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("colors", [(0, 0), (0, 255), (128, 128), (255, 255)])
-@pytest.mark.parametrize("shape", [(96, 128), (360, 480)])  # matched at full size, and at half
+@pytest.mark.parametrize(
+    ("shape", "colors"),
+    [
+        *(((96, 128), colors) for colors in [(0, 0), (0, 255), (128, 128), (255, 255)]),
+        *(((360, 480), colors) for colors in [(0, 0), (255, 255)]),  # matched at half of the size
+    ],
+)
 def test_nothing_to_see_is_uncertain(
-    preset: str, colors: tuple[int, int], shape: tuple[int, int]
+    preset: str, shape: tuple[int, int], colors: tuple[int, int]
 ) -> None:
     images = [np.full((*shape, 3), color, np.uint8) for color in colors]
     confidence = hamflow.estimate(*images, preset).confidence
