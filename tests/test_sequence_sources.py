@@ -151,4 +151,6 @@ def test_the_number_of_a_camera_as_text(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_items_are_shown_in_a_line() -> None:
     (item,) = video(moving(2), SMALL)
-    assert repr(item) == f"<VideoItem {item.name}: {item.result!r}>"
+    shown = repr(item)  # without its arrays
+    assert shown.startswith("<VideoItem 0: <FlowResult 80×60")
+    assert len(shown) < 100

@@ -21,6 +21,7 @@ from hamflow.motion.drawing import TrackPainter
 from hamflow.motion.tracker import Tracker, follow
 from hamflow.motion.tracks import (
     TrackedFrame,
+    Tracks,
     as_points,
     collect,
     grid_points,
@@ -283,3 +284,10 @@ def test_trails_are_drawn() -> None:
     assert drawn[20, 6:35].all()
     assert not drawn[:, 40:].any()
     assert not drawn[:15].any()
+
+
+def test_tracks_are_shown_in_a_line() -> None:
+    visible = np.ones((40, 300), np.bool_)
+    positions = np.zeros((40, 300, 2), np.float32)
+    tracks = Tracks(np.arange(40), positions, visible, np.float32(visible))
+    assert repr(tracks) == "<Tracks of 300 points through 40 frames>"

@@ -60,7 +60,8 @@ class ClipOptions(RangeOptions):
     def open(self, source: Path) -> Clip:
         """Open a video or a folder, after a check of these options."""
         self.check(self.fps)
-        if str(source) == STDOUT or str(source).startswith("camera:"):
+        live = str(source) == STDOUT or str(source).startswith("camera:")
+        if live and not source.exists():
             raise InputError(
                 f"IN must be a video file or a folder of images, not {source}; only hamflow video "
                 "reads a stream or a camera."
