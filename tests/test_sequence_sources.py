@@ -120,7 +120,7 @@ def test_too_few_frames(count: int) -> None:
 
 def test_a_frame_of_another_size() -> None:
     frames = [*moving(2), texture(50, 60)]
-    with pytest.raises(FileError, match=r"The frames: frame 3 \(2\) has 60×50 pixels, but 80×60"):
+    with pytest.raises(FileError, match=r"source: frame 3 \(2\) has 60×50 pixels, but 80×60"):
         list(video(frames, SMALL))
     told: list[FileError] = []
     assert [item.name for item in video(frames, SMALL, broken=told.append)] == ["0"]
@@ -154,3 +154,10 @@ def test_items_are_shown_in_a_line() -> None:
     shown = repr(item)  # without its arrays
     assert shown.startswith("<VideoItem 0: <FlowResult 80×60")
     assert len(shown) < 100
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_too_few_frames(number: int) -> None:
+    frames = [np.zeros((20, 30, 3), np.uint8)] * number
+    with pytest.raises(hamflow.InputError, match="source has fewer than two frames"):
+        list(hamflow.video(frames, "fast"))

@@ -94,6 +94,8 @@ def main(
             print(pair.name, file=sys.stderr)
             add(data, pair.name, kind, pair)
     ordered = dict(sorted(tallies.items(), key=lambda item: item[0][0] == "all of them"))
+    if blender is None and root is None:  # all of them are the scenes alone
+        ordered = {key: tally for key, tally in ordered.items() if key[0] != "all of them"}
     for (data, preset), tally in ordered.items():
         _print(data, preset, tally)
     if picture is not None:

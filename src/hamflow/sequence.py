@@ -154,6 +154,11 @@ def video(
         Frame, flow, occlusion and so on of each pair, in the order of the frames; for pairs that
         are known, a KnownPair with the name alone.
 
+    Raises
+    ------
+    InputError
+        If the source ends before its second frame, and no frame of it was broken.
+
     Examples
     --------
     >>> import numpy as np, hamflow
@@ -219,6 +224,7 @@ def _pairs(
     before: str | None = None  # name of the frame before; None: nothing that this one follows
     before_known = True
     state: Matches | None = None
+    any_pair = any_broken = False
     while (name := reader.upcoming) is not None:
         # Asked once, lest the answer change in between.
         here_known = known is not None and known(name)
@@ -230,13 +236,15 @@ def _pairs(
                 second = _read(estimator, reader, size)
                 size = second[0].shape
         except StopIteration:
-            return
+            break
         except FileError as error:
             if broken is None:
                 raise
             broken(error.with_traceback(None))  # whose variables would keep the frame
             first, before, before_known, state = None, None, True, None
+            any_broken = True
             continue
+        any_pair |= before is not None
         if before is not None and before_known:
             state = None
             yield KnownPair(before)
@@ -251,6 +259,14 @@ def _pairs(
             )
             del image, result
         first, before, before_known = second, name, here_known
+    if not (any_pair or any_broken):
+        raise InputError(
+            f"{_name(reader)} has fewer than two frames in the part that is read; a flow needs two."
+        )
+
+
+def _name(reader: FrameReader | _Images) -> str:
+    return reader.frames.name if isinstance(reader, FrameReader) else "source"
 
 
 def _read(
@@ -260,9 +276,8 @@ def _read(
     frame: FrameImage = next(reader)
     height, width = frame.image.shape[:2]
     if size is not None and (height, width) != size:
-        source = reader.frames.name if isinstance(reader, FrameReader) else "The frames"
         raise FileError(
-            f"{source}: frame {frame.position + 1} ({frame.name}) has {width}×{height} "
+            f"{_name(reader)}: frame {frame.position + 1} ({frame.name}) has {width}×{height} "
             f"pixels, but {size[1]}×{size[0]} are expected; give all frames one size, or remove "
             "that one."
         )

@@ -23,7 +23,7 @@ from hamflow.descriptors import model as module
 from hamflow.descriptors.architecture import Architecture
 from hamflow.descriptors.graph import build_graph
 from hamflow.descriptors.int8 import Scales, quantized_results
-from hamflow.descriptors.model import HAND_CRAFTED, shipped_models
+from hamflow.descriptors.model import HAND_CRAFTED, find_network, shipped_models
 from hamflow.descriptors.network import NetworkDescriptor
 from hamflow.descriptors.session import Runner
 from hamflow.descriptors.tiles import default_tile_pixels, plan_tiles
@@ -355,6 +355,8 @@ def test_names(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "precision" not in load_model("other", variant="float").metadata
     with pytest.raises(InputError, match=r"no model 'nets'; choose one of net, other, pairs, or"):
         load_model("nets")
+    with pytest.raises(InputError, match=r"no model 'nets'; choose one of net, other, or"):
+        find_network("nets")
 
 
 def test_shipped_networks_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,14 +102,6 @@ class Clip:
                 show(title, number, total)
                 yield item
 
-    def check_used(self, number: int) -> None:
-        """Raise an InputError if too few frames were there for anything to be computed."""
-        if number == 0:
-            raise InputError(
-                f"{self.frames.name} has fewer than two frames between --start and --stop; a flow "
-                "needs two."
-            )
-
 
 def check_outputs(
     source: Path,

@@ -75,7 +75,6 @@ def mask(
                 show(item.name, tinted(item.frame, found.mask))
             shares.append(float(found.mask.mean()))
             planes += found.camera.kind == "homography"
-        opened.check_used(len(shares))
     say(
         f"{count(len(shares), 'mask')}, {np.mean(shares):.1%} of the pixels move by themselves; "
         f"the camera's motion is a homography in {count(planes, 'frame')}, a fundamental matrix in "

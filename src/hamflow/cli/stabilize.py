@@ -67,7 +67,6 @@ def stabilize(
     with opened.read() as reader:
         items = opened.shown(video(reader, estimator), "camera", pairs=True)
         path = camera_path(items, motion)
-    opened.check_used(len(path.motions))
     plan = smoothed(path, strength=strength, crop=crop)
     with opened.read() as reader, picture_sink(output, opened.rate()) as add:
         frames, same = tee(opened.shown(reader, "warping"))  # never more than one apart

@@ -102,7 +102,6 @@ def track(
             if picture is not None:
                 everything.add(state)
                 last = state.frame
-        opened.check_used(len(rows))
         tracks = collect(rows)
         tracks.save(output)
         if picture is not None:

@@ -187,12 +187,9 @@ def _run(
         tally.ended = error
     tally.frames = reader.index
     if not tally.names:
-        why = (
-            "has no two intact frames that follow each other"
-            if tally.broken.number
-            else "has fewer than two frames between --start and --stop"
+        raise InputError(
+            f"{frames.name} has no two intact frames that follow each other; a flow needs two."
         )
-        raise InputError(f"{frames.name} {why}; a flow needs two.")
     return tally
 
 

@@ -94,7 +94,9 @@ def load_model(
 def _shared(
     name: str, folder: Path, variant: Variant | None, threads: int | None, tile_pixels: int | None
 ) -> NetworkDescriptor:
-    return NetworkDescriptor(name, _shipped(name, folder), variant, threads, tile_pixels)
+    return NetworkDescriptor(
+        name, _shipped(name, folder, shipped_models()), variant, threads, tile_pixels
+    )
 
 
 def find_network(name_or_path: str | os.PathLike[str]) -> Network:
@@ -103,7 +105,7 @@ def find_network(name_or_path: str | os.PathLike[str]) -> Network:
     if name in HAND_CRAFTED:
         raise InputError(f"The hand-crafted descriptor {name!r} is no network; choose a network.")
     if not _is_file(name_or_path):
-        return _shipped(name, MODELS)
+        return _shipped(name, MODELS, _networks())
     refuse_pickle_suffix(name)
     suffix = Path(name).suffix.lower()
     if suffix == ".onnx":
@@ -120,15 +122,19 @@ def find_network(name_or_path: str | os.PathLike[str]) -> Network:
 
 def shipped_models() -> list[str]:
     """Return the names that `load_model` knows, hand-crafted descriptors last."""
-    return [*sorted(file.stem for file in MODELS.glob(f"*{_SUFFIX}")), *HAND_CRAFTED]
+    return [*_networks(), *HAND_CRAFTED]
 
 
-def _shipped(name: str, folder: Path) -> Network:
+def _networks() -> list[str]:
+    return sorted(file.stem for file in MODELS.glob(f"*{_SUFFIX}"))
+
+
+def _shipped(name: str, folder: Path, choices: list[str]) -> Network:
     file = folder / f"{name}{_SUFFIX}"
     if not file.is_file():
         raise InputError(
-            f"There is no model {name!r}; choose one of {', '.join(shipped_models())}, or give the "
-            f"path of a {_SUFFIX} file."
+            f"There is no model {name!r}; choose one of {', '.join(choices)}, or give the path of "
+            f"a {_SUFFIX} file."
         )
     return read_network(file)
 

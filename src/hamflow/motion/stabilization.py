@@ -95,8 +95,6 @@ def stabilize(
     estimator = preset if isinstance(preset, Estimator) else Estimator(preset)
     again = _opened(source)
     path = camera_path(video(again, estimator), motion)
-    if not path.motions:
-        raise InputError("source has fewer than two frames; a flow needs two.")
     plan = smoothed(path, strength=strength, crop=crop)
     return steady(_pixels(again), plan)
 

@@ -158,8 +158,6 @@ def track(
 def collect(states: Iterable[TrackedFrame]) -> Tracks:
     """Return the tracks that `tracked` gives frame by frame."""
     rows = [(s.index, s.position, s.visible, s.confidence) for s in states]
-    if not rows:
-        raise InputError("source has fewer than two frames; a flow needs two.")
     frames, positions, visible, confidence = zip(*rows, strict=True)
     return Tracks(
         np.array(frames, np.int64), np.stack(positions), np.stack(visible), np.stack(confidence)
