@@ -214,6 +214,7 @@ def again(command: str, line: list[str]) -> list[str]:
     return [*line, "--overwrite"] if command in ONCE else line
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("command", ALL)
 def test_killed_and_interrupted(
     command: str, inputs: Inputs, good: Good, out: Path, tmp_path: Path
