@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from hamflow.config import preset_config
 from hamflow.estimator import Estimator
 from hamflow.evaluation import Estimate, Method
-from hamflow.refinement import AffineCompletion, NoCompletion, Upsampling, VariationalRefinement
+from hamflow.refinement import (
+    AffineCompletion,
+    LabelingCompletion,
+    NoCompletion,
+    Upsampling,
+    VariationalRefinement,
+)
 
 _UNCOMPLETED: dict[str, Any] = {"completion": NoCompletion()}
 _UPSAMPLED: dict[str, Any] = {"refinement": Upsampling()}
@@ -25,6 +31,7 @@ ABLATION: dict[str, dict[str, Any]] = {
     "without a prior": {"prior": 0.0},
     "one scale of matching": {"levels": 1},
     "without the forward-backward check": {"bidirectional": False},
+    "completion by labeling": {"completion": LabelingCompletion()},
     "affine completion": {"completion": AffineCompletion()},
     "without completion": _UNCOMPLETED,
     "variational refinement without guards": {"refinement": VariationalRefinement()},
