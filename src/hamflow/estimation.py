@@ -95,6 +95,7 @@ def estimated(
 
         # Assessment: what is occluded, and how far each pixel can be trusted.
         if around is not None:
+            route.tidy()
             with clock.stage("assessment", 0.9):
                 hidden, certain = route.assessed(refine, frames, matches, flows, around)
 

@@ -27,7 +27,7 @@ _JOINT, _PRIOR, _LOCAL = 6.5, 2.0, 1.3
 _PARTS, _STREAMED_PRIOR, _STREAMED, _ON_DISK = 4, 0.6, 60, 6
 # Of a pixel of the matching scale: what stays of the matches, and what a completion takes besides,
 # which depends on how many planes there are, and how many pixels have no match: usually, at most.
-_MATCHED, _COMPLETED = 200, {"none": (0, 0), "choice": (850, 1100)}
+_MATCHED, _COMPLETED = 200, {"none": (0, 0), "choice": (800, 1100)}
 _OTHERWISE_COMPLETED = 500, 660
 _STAYS = 100  # what the choice at coarser scales leaves behind, besides what is kept for reuse
 # Of a pixel that is described at the matching scale, or for cells at the coarsest one.
@@ -39,7 +39,7 @@ _FLOW, _ASSESSED = 8, 5
 # Of a pixel of a tile: assessed, and kept for reuse from the tiles of all scales.
 _ASSESSING, _REUSED = 130, 335
 # Of a pixel of a tile whose files are mapped.
-_MAPPED = 12
+_MAPPED = 50
 # Of a pixel that is only brought to the full size.
 _ENLARGED = 12
 # Without a window, one of this share of the width and of the height is assumed.
@@ -56,7 +56,7 @@ class _Refining:
 
 
 # With one update of the robust weights per warp, and with several; without a refinement.
-_ONCE, _SEVERAL = _Refining(190, 165, 140), _Refining(238, 215, 150)
+_ONCE, _SEVERAL = _Refining(190, 155, 140), _Refining(238, 215, 150)
 _NOT_REFINED = _Refining(_ENLARGED, _FLOATS + _ENLARGED, 0)
 
 
@@ -78,6 +78,8 @@ class Needs:
         How many labels of both components all pixels have, and the bytes of each.
     most_labels : float
         How many all pixels have if the estimator finds the widest window that it takes.
+    searched : float
+        What the search at the coarsest scale keeps for reuse.
     streamed, streamed_label, on_disk : float
         The matcher with its volumes in files: in memory without parts of volumes, in memory for
         each label, and on the disk for each label.
@@ -99,6 +101,7 @@ class Needs:
     labels: float
     label: float
     most_labels: float
+    searched: float
     streamed: float
     streamed_label: float
     on_disk: float
@@ -155,12 +158,14 @@ def needs(
     scale, pixels = scales[-1], math.prod(shape)
     matched = math.prod(reduced_shape(shape, scale))
     labels, most_labels = _labels(shape, config, window, scales, expected)
+    several = window is None and len(scales) > 1
+    searched = _searched(shape, config, scales) * _JOINT if several else 0
     label, streamed, streamed_label, on_disk = _JOINT, matched * _STREAMED, 0.0, _ON_DISK
     if config.matcher.method == "local":  # strip by strip in any case
         labels, most_labels = (min(count, float(LABELS_AT_ONCE)) for count in (labels, most_labels))
         label, on_disk = _LOCAL, 0
     describing = _DESCRIBED * min(matched, DESCRIBED)
-    if window is None and len(scales) > 1 and config.prior and scale > 1:
+    if several and config.prior and scale > 1:
         label += _PRIOR
         streamed_label = _STREAMED_PRIOR
     if window is None and config.coarse_model:
@@ -188,6 +193,7 @@ def needs(
         labels=labels,
         label=label,
         most_labels=max(labels, most_labels),
+        searched=beside * searched,
         streamed=streamed,
         streamed_label=streamed_label,
         on_disk=on_disk,
@@ -214,13 +220,16 @@ def _labels(
         inner = window.reduced(scales[-1])
         labels = float(height * width * (inner.du + inner.dv))
         return labels, labels
-    # The search at the coarsest scale looks where motion is before it matches.
-    first = reduced_shape(shape, scales[0])
-    widest = full_window(first, config.memory)
-    searched = math.prod(first) * (widest.du + widest.dv) / 2
     count = _USUAL * (height + width)
     if expected is not None:
         inner = expected.reduced(scales[-1])
         count = float(inner.du + inner.dv)
-    usual = max(searched, count * height * width)
+    usual = max(_searched(shape, config, scales), count * height * width)
     return usual, widest_labels((height, width), config.memory)
+
+
+def _searched(shape: tuple[int, int], config: EstimatorConfig, scales: list[int]) -> float:
+    """Return how many labels the search at the coarsest scale has, which first looks for motion."""
+    first = reduced_shape(shape, scales[0])
+    widest = full_window(first, config.memory)
+    return math.prod(first) * (widest.du + widest.dv) / 2

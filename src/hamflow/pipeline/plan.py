@@ -281,7 +281,7 @@ def _whole(need: Needs) -> dict[str, int]:
     start = need.fixed + need.images
     return {
         "descriptors": int(start + need.describing),
-        "matching": int(start + need.matching),
+        "matching": int(start + need.matching + min(KEPT, need.searched)),
         "completion": int(start + need.completing),
         "refinement": int(start + need.refining + min(KEPT, max(need.reused, need.matching))),
     }

@@ -189,6 +189,7 @@ def refined(
             )
             tile = stage(parts, before, sure, factor, known)
             found.write(box, tile[box.inside(outer).slices])
+            del parts, known, before, sure, tile  # not to be there beside those of the next tile
         start, coarse = found.array, finer
     if coarse == 1:
         return start
