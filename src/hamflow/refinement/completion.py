@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from hamflow._types import Field, Flow, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._edges import image_edges
 from hamflow.stages import MatchEvidence
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _LARGEST_CELL = 64
 # Pixels by which the opposite of the other direction may differ from a match: one more than the
