@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -74,8 +74,7 @@ class ChoiceCompletion(LabelingCompletion):
 
     def warm_started(self) -> LabelingCompletion:
         """Return the labeling: in real videos the choice flickers more (docs/decisions.md)."""
-        names = [f.name for f in fields(LabelingCompletion)]
-        return LabelingCompletion(**{name: getattr(self, name) for name in names})
+        return LabelingCompletion(**vars(self))
 
     def _choose_again(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,9 +11,9 @@ import hamflow._runtime  # noqa: F401  (reads HAMFLOW_NUM_THREADS)
 from hamflow import _native
 from hamflow._check import check_range
 from hamflow._room import empty
-from hamflow._types import Field, Flow, FrameLike, Image, Mask
+from hamflow._types import Field, Flow, FrameLike, Image
 from hamflow.refinement.boundaries import MotionChoice, choose
-from hamflow.refinement.pyramid import coarse_to_fine
+from hamflow.refinement.pyramid import RefineAt
 from hamflow.refinement.variational import VariationalRefinement, features_of, refine
 
 # Before the choice of motions a boundary of the start flow may still be wrong: only a larger jump
@@ -67,7 +67,6 @@ class GuardedRefinement(VariationalRefinement):
     limit: float = 1.0
     rounds: int = 2
     method: ClassVar[str] = "guarded"
-    twice: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,16 +76,7 @@ class GuardedRefinement(VariationalRefinement):
             check_range(self, name, 0, 1e6)
         check_range(self, "rounds", 0, 100, whole=True)
 
-    def __call__(
-        self,
-        frames: tuple[FrameLike, FrameLike],
-        flow: Flow,
-        trusted: Mask,
-        scale: int,
-        opposite: Flow | None = None,
-    ) -> Flow:
-        """Take the flow of one direction from the matching scale to the full size."""
-
+    def _refiner(self, frames: tuple[FrameLike, FrameLike], scale: int) -> RefineAt:
         def refine_at(finer: int, start: Flow, weight: Field, near: bool) -> Flow:
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
             images, flow = (first, second), start
@@ -105,20 +95,11 @@ class GuardedRefinement(VariationalRefinement):
                 flow = choose(frames[0].at(finer), *images, flow, weight, choice=choice)
             return step._within(limit / 2, images, flow, weight, strict, loose=False)
 
-        return coarse_to_fine(
-            frames[0],
-            flow,
-            trusted,
-            scale,
-            refine_at,
-            opposite=opposite,
-            finest=self.finest,
-            twice=self.twice,
-        )
+        return refine_at
 
     def warm_started(self) -> GuardedRefinement:
         """Return the refinement of a pair of a video that follows another one."""
-        return FollowingRefinement(**{f.name: getattr(self, f.name) for f in fields(self)})
+        return FollowingRefinement(**vars(self))
 
     def at_step(self, scale: int, finer: int) -> GuardedRefinement:
         """Return what refines at one scale on the way from the matching scale to the finest."""
@@ -158,7 +139,7 @@ class FollowingRefinement(GuardedRefinement):
 
     def at_step(self, scale: int, finer: int) -> GuardedRefinement:
         """Return what refines at one scale on the way from the matching scale to the finest."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)} | _FOLLOWING
+        values = vars(self) | _FOLLOWING
         finest, fewer = min(self.finest, scale), (self.warps + 1) // 2
         if finer == finest < scale:
             # A single round of choice would take a twentieth of the time for .7 % of the error.

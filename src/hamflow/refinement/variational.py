@@ -15,7 +15,7 @@ from hamflow._room import empty
 from hamflow._types import Field, Flow, FrameLike, Image, Mask
 from hamflow.errors import InputError
 from hamflow.refinement._edges import gaussian_weights
-from hamflow.refinement.pyramid import coarse_to_fine
+from hamflow.refinement.pyramid import RefineAt, coarse_to_fine
 
 _COLORS = 3
 _CHANNELS = 8
@@ -64,6 +64,7 @@ class VariationalRefinement:
     omega: float = 1.8
     finest: int = 1
     method: ClassVar[str] = "variational"
+    twice: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         # Ranges in which squares and quotients stay well within float32.
@@ -88,15 +89,26 @@ class VariationalRefinement:
         opposite: Flow | None = None,
     ) -> Flow:
         """Take the flow of one direction from the matching scale to the full size."""
+        return coarse_to_fine(
+            frames[0],
+            flow,
+            trusted,
+            scale,
+            self._refiner(frames, scale),
+            opposite=opposite,
+            finest=self.finest,
+            twice=self.twice,
+        )
+
+    def _refiner(self, frames: tuple[FrameLike, FrameLike], scale: int) -> RefineAt:
+        """Return what refines at each scale on the way from the matching scale to the finest."""
 
         def refine_at(finer: int, start: Flow, weight: Field, near: bool) -> Flow:
             first, second = (features_of(frame, finer, self.blur) for frame in frames)
             config = replace(self, warps=self._warps(near))
             return refine(first, second, start, weight, config=config)
 
-        return coarse_to_fine(
-            frames[0], flow, trusted, scale, refine_at, opposite=opposite, finest=self.finest
-        )
+        return refine_at
 
     def _warps(self, near: bool) -> int:
         """Return how many warps there are, for a flow that is nearly right or not."""
