@@ -1,8 +1,7 @@
-"""The command line of the experiments, and that the package does not import them."""
+"""The command line of the experiments."""
 
 from __future__ import annotations
 
-import ast
 import os
 
 import pytest
@@ -10,28 +9,8 @@ import pytest
 from _paths import ROOT
 from _problems import run_python
 from experiments.cli.app import COMMANDS, main
-from hamflow.cli.app import Command
 
 PATHS = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-
-
-def test_the_package_does_not_import_the_laboratory() -> None:
-    files = list((ROOT / "src" / "hamflow").rglob("*.py"))
-    assert len(files) > 100
-    for file in files:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            assert not any(name.split(".")[0] == "experiments" for name in names), file
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_help(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main([*command.name.split(), "--help"])
-    assert exit_info.value.code == 0
-    assert f"usage: python -m experiments {command.name}" in capsys.readouterr().out
 
 
 def test_part_of_the_list(capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,10 +136,3 @@ def test_data_without_the_pairs(data: Path, capsys: pytest.CaptureFixture[str]) 
     # The folder itself, not the one that holds it.
     assert main(["bench", "crf", *SIZE, "--data", str(data / "sintel-clean")]) == 1
     assert "none of sintel-clean/market_5_0002" in capsys.readouterr().err
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["bench", "crf", "--help"])
-    assert exit_info.value.code == 0
-    assert "usage: python -m experiments bench crf" in capsys.readouterr().out

@@ -100,10 +100,3 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.delattr("experiments.bench.training")
     assert main(["bench", "training"]) == 1
     assert "pip install 'hamflow[train]'" in capsys.readouterr().err
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["bench", "training", "--help"])
-    assert exit_info.value.code == 0
-    assert "usage: python -m experiments bench training" in capsys.readouterr().out
