@@ -15,11 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from _synthetic import EFFECTS, SMALL, check_kinds, same, scene, textures
-from hamflow import datasets
 from hamflow.datasets.synthetic import (
     SyntheticConfig,
     SyntheticDataset,
-    SyntheticScene,
     render_scene,
 )
 from hamflow.errors import InputError
@@ -30,14 +28,6 @@ from hamflow.flow import warp
 
 def test_shapes_and_types() -> None:
     check_kinds(scene(0), (SMALL.height, SMALL.width))
-
-
-def test_exported() -> None:
-    assert datasets.SyntheticDataset is SyntheticDataset
-    assert datasets.SyntheticConfig is SyntheticConfig
-    assert datasets.SyntheticScene is SyntheticScene
-    with pytest.raises(AttributeError, match="attribute Sintel2"):
-        datasets.Sintel2  # noqa: B018
 
 
 @pytest.mark.parametrize("size", [(32, 32), (33, 150), (150, 33), (97, 131)])
