@@ -23,7 +23,7 @@ from _interpolation_reference import (
     shortest,
     two_planes,
 )
-from _problems import same_bytes, with_threads
+from _problems import same_bytes, same_everywhere
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -140,17 +140,13 @@ def test_seeds_everywhere() -> None:
 # --- what surrounds it ---------------------------------------------------------------------------
 
 
-def test_threads() -> None:
+def test_levels_and_threads() -> None:
     rng = np.random.default_rng(0)
     pixel = rng.permutation(70 * 90)[:700]  # of several blocks
     p = at_pixels(pixel, 90, lambda x, y: rng.normal(size=(2, 700)), neighbors=20)
     right, down = rng.uniform(0.01, 1, (2, 70, 90)).astype(F)
     p = replace(p, right=right, down=down)
-    one = with_threads(1, lambda: run(p))
-    for count in (2, 5):
-        other = with_threads(count, lambda: run(p))
-        assert same_bytes(one[0], other[0])
-        assert same_bytes(one[1], other[1])
+    assert same_everywhere(lambda: run(p))
 
 
 GOOD = replace(

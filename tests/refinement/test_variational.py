@@ -222,13 +222,6 @@ def test_flat_images_smooth_what_they_are_given() -> None:
     assert start.min() < flow.min() < flow.max() < start.max()
 
 
-def test_threads() -> None:
-    p = random_problem(np.random.default_rng(0), (43, 37), schedule=(2, 2, 5, 1.8))
-    one = with_threads(1, lambda: run(p))
-    for count in (2, 5):
-        assert same_bytes(one, with_threads(count, lambda: run(p)))
-
-
 @pytest.mark.parametrize("sweeps", [1, 7, 40])
 def test_sweeps_of_blocks_that_meet(sweeps: int) -> None:
     """The more threads, the more blocks of rows share the work; more sweeps take several passes."""
