@@ -44,11 +44,6 @@ def call(function: str, **changed: Any) -> None:
     kernel(**(good_arguments(function) | changed))
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_good_arguments(function: str) -> None:
-    call(function)
-
-
 ANY_SIZE = {
     ("best_labels", "costs", 2),  # any number of labels is right
     # A strip of an image is matched with some rows of the other one.

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hamflow
-from _problems import same_bytes, with_threads
+from _problems import same_bytes
 from _route import SMALL, STAGES, error, estimate, moving_square, shifted, texture, usual
 from hamflow import Estimator, InputError, Window
 from hamflow.config import PRESETS
@@ -243,16 +243,6 @@ def test_progress() -> None:
     assert list(dict.fromkeys(name for name, _ in calls)) == [*STAGES, "assessment", "done"]
     assert shares[-1] == 1
     assert shares.count(1) == 1
-
-
-def test_threads() -> None:
-    # Pairs of whole numbers and of floats; the networks have a promise of their own.
-    images = shifted(5, -3)
-    for count in (1, 2):
-        result = with_threads(count, lambda: estimate(*images))
-        for name in ("flow", "backward", "occlusion", "confidence"):
-            assert same_bytes(getattr(result, name), getattr(usual(), name)), name
-        assert (result.energy, result.bound) == (usual().energy, usual().bound)
 
 
 # --- many pairs ---------------------------------------------------------------------------------
