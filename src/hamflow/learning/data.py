@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +15,6 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from hamflow._processes import follow_parent
 from hamflow.datasets import open_dataset
 from hamflow.datasets.pair_dataset import evenly
-from hamflow.datasets.synthetic import SyntheticDataset
 from hamflow.errors import HamflowError, InputError
 from hamflow.learning.augment import Sample, augment
 from hamflow.learning.config import AugmentConfig, DataConfig, TrainConfig
@@ -28,23 +28,13 @@ class PairSource:
 
     def __init__(self, config: DataConfig, seed: int) -> None:
         self._config = config
+        options: dict[str, Any] = {"subset": config.subset}
         if config.dataset == "synthetic":
-            self._scenes = SyntheticDataset(
-                config.synthetic, folder=config.root, seed=seed, size=_ENDLESS
-            )
-            self.count = _ENDLESS
-        else:
-            assert config.root is not None
-            self._pairs = open_dataset(config.dataset, config.root, subset=config.subset)
-            self.count = len(self._pairs)
+            options = {"config": config.synthetic, "seed": seed, "size": _ENDLESS}
+        self._pairs = open_dataset(config.dataset, config.root, **options)
+        self.count = len(self._pairs)
 
     def __getitem__(self, number: int) -> Sample:
-        if self._config.dataset == "synthetic":
-            scene = self._scenes[number]
-            sample = Sample(
-                _floats(scene.image0), _floats(scene.image1), scene.flow, scene.occluded
-            )
-            return _reduced(sample, self._config.reduce)
         pair = self._pairs[number]
         occluded = pair.occluded
         if occluded is None:
