@@ -123,8 +123,7 @@ def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
     """Listen at an address while the block runs."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named, asyncio sends small answers at once (TCP_NODELAY).
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, PORT if port is None else port))
@@ -134,8 +133,6 @@ def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
             listener.bind((host, 0))
         listener.listen()  # from now on, who comes too early waits
         yield listener
-    finally:
-        listener.close()
 
 
 def _why_not(host: str, port: int | None, error: OSError) -> str:
