@@ -294,15 +294,6 @@ def test_workers_that_fail() -> None:
         list(_workers.run(FailingJob(), [0, 5, 1], 2))
 
 
-def test_scenes_in_space(tmp_path: Path) -> None:
-    size = ["--width", "64", "--height", "48", "--max-displacement", "8", "--clean"]
-    for share in ("0", "1"):
-        out = tmp_path / share
-        assert main(["synth", "-o", str(out), "-n", "1", *size, "--perspective-share", share]) == 0
-    flows = [next((tmp_path / share).rglob("*.flo")).read_bytes() for share in ("0", "1")]
-    assert flows[0] != flows[1]
-
-
 def test_other_kinds(tmp_path: Path) -> None:
     """Each option changes something."""
     size = ["--width", "64", "--height", "48", "--max-displacement", "8"]
