@@ -144,14 +144,13 @@ class _Job:
         """Render a scene and write its files; return the `file_record` of each."""
         data = self._dataset
         scenes = (data[number],) if self._clean else data.both(number)
-        images = {
+        images: dict[str, NDArray[Any]] = {
             f"{name}{frame}": image
             for name, scene in zip(self._passes, scenes, strict=True)
             for frame, image in enumerate((scene.image0, scene.image1))
         }
         occluded = scenes[0].occluded
-        images["occlusions"] = _mask(occluded)
-        images["invalid"] = _mask(np.zeros_like(occluded))
+        images |= {"occlusions": occluded, "invalid": np.zeros_like(occluded)}
         files = {}
         for name, file in self._paths(number).items():
             path = self._base / file
@@ -162,7 +161,3 @@ class _Job:
                 write_image(path, images[name])
             files[file] = file_record(path)
         return files
-
-
-def _mask(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    return np.where(mask, 255, 0).astype(np.uint8)
