@@ -26,8 +26,8 @@ from hamflow.io.sources import open_source
 from hamflow.pipeline.canvas import FileCanvases
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.explain import Explanation
-from hamflow.pipeline.frame import Frame, LargeFrame, check_frames
-from hamflow.pipeline.matches import Matches
+from hamflow.pipeline.frame import Frame, LargeFrame, check_described, check_frames
+from hamflow.pipeline.matches import Matches, check_previous
 from hamflow.pipeline.plan import Plan, given_window, plan_run
 from hamflow.pipeline.recording import RecordedMatcher, Recording
 from hamflow.pipeline.route import Route, Tiles, WholeImages
@@ -232,6 +232,8 @@ class Estimator:
 
     def frame(self, image: ImageLike, name: str = "image") -> Frame:
         """Prepare an image that is part of several pairs; see `between`."""
+        if isinstance(image, Frame):
+            raise InputError(f"{name} is a Frame already; pass frames to Estimator.between.")
         mapped = isinstance(image, str | os.PathLike) and str(image).lower().endswith(".npy")
         if self.max_memory is not None or mapped:
             large = self.large_frame(image, name)
@@ -273,6 +275,7 @@ class Estimator:
         ----------
         frame0, frame1 : Frame
             Made by `frame`. What is computed from one of them alone is kept for the next pair.
+            Those of an estimator with other descriptors are refused.
         previous : Matches, optional
             The second value returned for the pair before in a video: its window and labels take
             the place of the search at a coarse scale.
@@ -286,6 +289,8 @@ class Estimator:
             For the next pair.
         """
         check_frames(frame0, frame1)
+        check_described(frame0, frame1, self._descriptor, self._coarse)
+        check_previous(previous)
         frames = frame0, frame1
         with stage_progress(progress) as told, self._route(frames) as route:
             clock = Clock(told)

@@ -167,6 +167,36 @@ def test_arrays_in_place_of_frames() -> None:
         estimator.between(wrong, wrong)
     with pytest.raises(InputError, match=r"^frame1 must be a Frame, .* type ndarray"):
         estimator.between(estimator.frame(image), wrong)
+    frame: Any = estimator.frame(image)
+    with pytest.raises(InputError, match=r"^image0 is a Frame already; .* Estimator\.between"):
+        hamflow.estimate(frame, frame)
+
+
+@pytest.mark.parametrize("of", ["paper", "fast"])
+def test_frames_of_another_estimator(of: str) -> None:
+    """One lacks the coarse descriptors, and the other has others for its pixels."""
+    own, other = Estimator("balanced"), Estimator(of)
+    frame, foreign = own.frame(texture(20, 30)), other.frame(texture(20, 30))
+    with pytest.raises(InputError, match=r"^frame0 was prepared by an estimator of another preset"):
+        own.between(foreign, frame)
+    with pytest.raises(InputError, match=r"^frame1 .* with this estimator's frame\(image\)"):
+        own.between(frame, foreign)
+
+
+@pytest.mark.parametrize(("of", "to"), [("fast", "realtime"), ("balanced", "paper")])
+def test_frames_of_an_estimator_with_the_same_descriptors(of: str, to: str) -> None:
+    first, second = shifted(5, -3)
+    own, other = Estimator(to, window=16), Estimator(of)
+    found, _ = own.between(other.frame(first), other.frame(second))
+    assert same_bytes(found.flow, own.estimate(first, second).flow)
+
+
+@pytest.mark.parametrize("wrong", [5, ("result", "matches")])
+def test_wrong_previous(wrong: Any) -> None:
+    estimator = Estimator(SMALL)
+    frame = estimator.frame(texture(20, 30))
+    with pytest.raises(InputError, match=r"^previous must be None or the second value that"):
+        estimator.between(frame, frame, previous=wrong)
 
 
 def test_bad_files(tmp_path: Path) -> None:

@@ -92,6 +92,17 @@ class Frame(Levels):
         self._descriptor = descriptor
         self._coarse = coarse
 
+    def described_by(self, descriptor: Descriptor, coarse: Descriptor | None) -> bool:
+        """Return whether it has the bits of these descriptors; of `coarse` only if there is one.
+
+        Two presets may have loaded the same descriptor, so not the objects are compared.
+        """
+        pairs = [(self._descriptor, descriptor), (self._coarse, coarse)]
+        return all(
+            wanted is None or (own is not None and own.fingerprint == wanted.fingerprint)
+            for own, wanted in pairs
+        )
+
     def bits(self, scale: int) -> Bits:
         """Return the descriptors of the reduced image."""
         return self.kept(("bits", scale), lambda: self._descriptor.bits(self.at(scale)))
@@ -205,3 +216,15 @@ def check_frames(frame0: Frame, frame1: Frame) -> None:
             f"The two images must have one size, but are {sizes[0]} and {sizes[1]} "
             "(width × height); crop or resize one of them."
         )
+
+
+def check_described(
+    frame0: Frame, frame1: Frame, descriptor: Descriptor, coarse: Descriptor | None
+) -> None:
+    """Raise an InputError unless two frames have the descriptors that are to be compared."""
+    for name, frame in (("frame0", frame0), ("frame1", frame1)):
+        if not frame.described_by(descriptor, coarse):
+            raise InputError(
+                f"{name} was prepared by an estimator of another preset or other settings; make it "
+                "with this estimator's frame(image)."
+            )

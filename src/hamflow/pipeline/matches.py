@@ -11,6 +11,7 @@ import numpy as np
 
 from hamflow._scale import upsample_linear
 from hamflow._types import Field, Flow, Mask
+from hamflow.errors import InputError
 from hamflow.pipeline.frame import Frame
 from hamflow.stages import Match, MatchEvidence, Tracks
 from hamflow.window import Window
@@ -204,3 +205,12 @@ class Matches:
         object.__setattr__(self, "trusted_share", share)
         object.__setattr__(self, "clear_share", clear)
         object.__setattr__(self, "full_share", max(self.full_share, share))
+
+
+def check_previous(previous: Matches | None) -> None:
+    """Raise an InputError unless this is what the next pair of a video can start from."""
+    if not (previous is None or isinstance(previous, Matches)):
+        raise InputError(
+            "previous must be None or the second value that Estimator.between returned for the "
+            f"pair before, but is of type {type(previous).__name__}."
+        )
