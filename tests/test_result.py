@@ -149,6 +149,32 @@ def test_styles(tmp_path: Path) -> None:
     assert same_bytes(part.render(first, "overlay"), expected)
 
 
+def test_a_crop_in_place_of_the_whole_image() -> None:
+    first, second = shifted(5, -3)
+    part = usual().part((20, 10, 40, 30))
+    where = (
+        r"whole image, of which the result is a region \(.* = 20, 10, 40, 30\), but has .*30, 40"
+    )
+    with pytest.raises(InputError, match=f"^image1 must be the {where}"):
+        part.warp(second[10:40, 20:60])
+    for style in ("overlay", "side-by-side", "arrows"):
+        with pytest.raises(InputError, match=f"^image0 must be the {where}"):
+            part.render(first[10:40, 20:60], style)  # type: ignore[arg-type]
+    # The image is not shown.
+    assert same_bytes(part.render(first[10:40, 20:60], "color", key=False), part.to_color())
+
+
+def test_points_outside_of_a_region() -> None:
+    part = usual().part((20, 10, 40, 30))
+    assert np.array_equal(part.at([(20, 10), (59, 39)]).flow, part.flow[[0, -1], [0, -1]])
+    with pytest.raises(
+        InputError, match=r"region .* whole image: x from 20 to 59 and y from 10 to"
+    ):
+        part.at([(10, 10)])
+    with pytest.raises(InputError, match="within the 80×60 pixels of the result"):
+        usual().at([(80, 10)])
+
+
 def test_warp() -> None:
     first, second = shifted(5, -3)
     back = usual().warp(second)

@@ -105,14 +105,7 @@ class FlowResult:
         """
         if isinstance(image1, str | os.PathLike | Image.Image):
             image1 = as_colors(image1, "image1")
-        image = pixel_array(image1, "image1")
-        if self.region is None:
-            return warp(image, self.flow, fill=fill)
-        x, y, width, height = self.region
-        part = slice(y, y + height), slice(x, x + width)
-        whole = np.zeros((*image.shape[:2], 2), np.float32)
-        whole[part] = self.flow
-        return warp(image, whole, fill=fill)[part]
+        return warped(self, pixel_array(image1, "image1"), "image1", fill)[0]
 
     def part(self, box: tuple[int, int, int, int], origin: tuple[int, int] = (0, 0)) -> FlowResult:
         """Return the result of a region alone.
@@ -176,9 +169,8 @@ class FlowResult:
         file; the whole image, also if the result is of a region. See `hamflow.visualize.render`.
         """
         image = None if image0 is None else as_colors(image0, "image0")
-        if image is not None and self.region is not None:
-            x, y, width, height = self.region
-            image = image[y : y + height, x : x + width]
+        if image is not None and style != "color":  # which does not show it
+            image = image[_place(self, image, "image0")]
         return render(image, self, style, max_flow, key=key, step=step)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -257,11 +249,46 @@ class FlowResult:
         return f"<FlowResult {width}×{height}{gap}, {sum(self.timings.values()):.2f} s>"
 
 
+def warped(
+    result: FlowResult, image: NDArray[Any], name: str, fill: float
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the second image, warped by a result, and which pixels are not `fill`.
+
+    `image` is the whole image, also if the result is of a region; messages call it `name`.
+    """
+    flow, place = result.flow, _place(result, image, name)
+    if result.region is not None:
+        flow = np.full((*image.shape[:2], 2), np.nan, np.float32)
+        flow[place] = result.flow
+    whole, inside = warp(image, flow, fill=fill, return_mask=True)
+    return whole[place], inside[place]
+
+
+def _place(result: FlowResult, image: NDArray[Any], name: str) -> tuple[slice, slice]:
+    """Return where a result is in the whole image; raise an InputError if it cannot be there."""
+    if result.region is None:
+        return slice(None), slice(None)
+    x, y, width, height = result.region
+    if image.ndim < 2 or image.shape[0] < y + height or image.shape[1] < x + width:
+        raise InputError(
+            f"{name} must be the whole image, of which the result is a region (x, y, width, "
+            f"height = {x}, {y}, {width}, {height}), but has the shape {image.shape}."
+        )
+    return slice(y, y + height), slice(x, x + width)
+
+
 def _at(result: FlowResult, points: NDArray[np.float64]) -> PointFlow:
     """Return what a result says at points (N, 2) of its arrays."""
     height, width = result.flow.shape[:2]
     if len(points) and not ((points >= -0.5) & (points <= [width - 0.5, height - 0.5])).all():
-        raise InputError(f"points must be within the {width}×{height} pixels of the result.")
+        where = f"the {width}×{height} pixels of the result"
+        if result.region is not None:
+            x, y = result.region[:2]
+            where = (
+                f"the region of the result, in pixels of the whole image: x from {x} to "
+                f"{x + width - 1} and y from {y} to {y + height - 1}"
+            )
+        raise InputError(f"points must be within {where}.")
     x, y = points.clip(0, [width - 1, height - 1]).T
     near = np.rint(y).astype(np.intp), np.rint(x).astype(np.intp)
     left, top = np.floor(x).astype(np.intp), np.floor(y).astype(np.intp)

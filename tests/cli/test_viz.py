@@ -195,6 +195,21 @@ def test_warp_without_a_mask(data: Path, out: Path) -> None:
     assert os.listdir(out) == ["a.bmp"]
 
 
+def test_warp_by_the_result_of_a_region(data: Path, out: Path, fails: Callable[..., str]) -> None:
+    whole = hamflow.estimate(SCENE.image0, SCENE.image1, "realtime")
+    part = whole.part((10, 5, 40, 30))
+    part.save(out / "part.npz")
+    args = ("warp", data / "frame2.png", out / "part.npz", "-o", out / "a.png")
+    assert run(*args, "--fill", 9, "--mask", out / "mask.png") == 0
+    assert (hamflow.read_image(out / "a.png") == part.warp(SCENE.image1, fill=9)).all()
+    _, inside = hamflow.warp(SCENE.image1, whole.flow, return_mask=True)
+    mask = hamflow.read_image(out / "mask.png")[..., 0]
+    assert (mask == 255 * inside[5:35, 10:50]).all()
+    hamflow.write_image(out / "crop.png", SCENE.image1[5:35, 10:50])
+    message = fails("warp", out / "crop.png", out / "part.npz", "-o", out / "b.png")
+    assert f"{out / 'crop.png'} must be the whole image, of which the result is" in message
+
+
 def test_wrong_warp(data: Path, out: Path, fails: Callable[..., str]) -> None:
     frame, flow = data / "frame2.png", data / "truth.npy"
     for fill in ("-1", "256"):

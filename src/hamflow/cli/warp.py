@@ -18,10 +18,12 @@ from hamflow.cli._options import (
     check_new,
     option,
 )
+from hamflow.cli._results import read_result
 from hamflow.errors import FileError, InputError
 from hamflow.flow import warp
-from hamflow.io import read_flow, read_image, write_image
+from hamflow.io import read_image, write_image
 from hamflow.io.images import check_image_path
+from hamflow.result import FlowResult, warped
 
 # Other formats would blur the edges of a mask.
 _LOSSLESS = (".png", ".bmp", ".tif", ".tiff")
@@ -49,7 +51,8 @@ def warp_image(
     Parameters
     ----------
     image2
-        The second image, of the same size as the flow.
+        The second image, of the same size as the flow; the whole image if FLOW is a saved result
+        (.npz) of a region, which is then what is written.
     output
         Where to write the result (.png, .jpg, ...), with 8 bits per channel.
     fill
@@ -71,15 +74,19 @@ def warp_image(
     check_distinct({"IMAGE2": image2, "FLOW": flow}, {"--output": output, "--mask": mask})
     check_new([output, mask], overwrite)
 
-    pixels, vectors = to_bytes(read_image(image2)), read_flow(flow)
-    if pixels.shape[:2] != vectors.shape[:2]:
-        sizes = ["×".join(str(n) for n in array.shape[1::-1]) for array in (pixels, vectors)]
-        raise InputError(
-            f"{image2} and {flow} must have the same size, but have {sizes[0]} and {sizes[1]} "
-            "pixels; give the flow of this image."
-        )
-    warped, inside = warp(pixels, vectors, fill=fill, return_mask=True)
-    write_image(output, warped)
+    pixels, found = to_bytes(read_image(image2)), read_result(flow)
+    if isinstance(found, FlowResult) and found.region is not None:
+        picture, inside = warped(found, pixels, str(image2), fill)
+    else:
+        vectors = found.flow if isinstance(found, FlowResult) else found
+        if pixels.shape[:2] != vectors.shape[:2]:
+            sizes = ["×".join(str(n) for n in array.shape[1::-1]) for array in (pixels, vectors)]
+            raise InputError(
+                f"{image2} and {flow} must have the same size, but have {sizes[0]} and {sizes[1]} "
+                "pixels; give the flow of this image."
+            )
+        picture, inside = warp(pixels, vectors, fill=fill, return_mask=True)
+    write_image(output, picture)
     if mask is not None:
         write_image(mask, inside)
     say(f"Wrote {output}: {inside.mean():.1%} of the pixels come from {image2}.")
