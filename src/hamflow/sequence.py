@@ -146,7 +146,8 @@ def video(
         Told of each frame that cannot be used: damaged, or of another size. Without it, the error
         is raised.
     size : (int, int), optional
-        Height and width that all frames must have; by default those of the first.
+        Height and width that all frames must have; by default those of the first. A stream of raw
+        frames is opened by ``open_frames(source, size=(height, width))``.
 
     Yields
     ------

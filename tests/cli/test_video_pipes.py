@@ -72,6 +72,19 @@ def test_everything_at_once(tmp_path: Path, folder: Path, calls: Calls) -> None:
     assert (picture == round(0.4 * 255)).all()
 
 
+def test_a_video_beside_a_new_folder(
+    tmp_path: Path, folder: Path, calls: Calls, fails: Callable[..., str]
+) -> None:
+    """The folders above that of the flow files are made by the same run."""
+    new = tmp_path / "new"
+    films = ("--video", new / "a.mp4", "--occlusion", new / "more" / "b.mp4")
+    assert "more does not exist; create it first" in fails(folder, "-o", new / "out", *films)
+    assert not new.exists()
+    assert run(folder, "-o", new / "more" / "out", *films) == 0
+    assert open_frames(new / "a.mp4").count == 4
+    assert open_frames(new / "more" / "b.mp4").count == 4
+
+
 def test_masks_alone(tmp_path: Path, folder: Path, calls: Calls) -> None:
     assert run(folder, "--occlusion", tmp_path / "masks") == 0
     assert sorted(os.listdir(tmp_path)) == ["in", "masks"]
@@ -181,6 +194,8 @@ def test_a_truncated_stream(
     printed = capsys.readouterr()
     assert printed.out.startswith("3 pairs done, ")
     assert "stdin: frame 5 cannot be decoded" in printed.err
+    # One bracket after the other, or what does not come, would confuse.
+    assert printed.err.endswith("the stream was cut off; --on-broken skip leaves it out.\n")
     assert open_frames(film).count == 3
     stdin(RAW[:-9])
     args = ("-", "-o", film, "--size", "64x48", "--on-broken", "skip", "--overwrite")

@@ -95,7 +95,8 @@ def test_truncated(tmp_path: Path, kind: str) -> None:
     assert found[:3] == [f"frame_{k:06}" for k in range(1, 4)]
     assert len(found) == 4
     assert found[3].startswith("stream: frame 4 cannot be decoded (")
-    assert ("check the size of the frames (--size WxH)" in found[3]) == (kind == "raw")
+    assert ("check the size of the frames (--size WxH, or" in found[3]) == (kind == "raw")
+    assert ("whether the stream was cut off" in found[3]) == (kind == "raw")
     assert "\n" not in found[3]
 
 
@@ -134,6 +135,7 @@ def test_nonsense(content: bytes) -> None:
         assert "ended without a frame" in found[0]
     if content == b"hello":
         assert "is not a stream that Hamflow recognizes" in found[0]
+        assert "--size WxH, or open_frames(source, size=(height, width)) in Python" in found[0]
 
 
 def test_wrong_size() -> None:

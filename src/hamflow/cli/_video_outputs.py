@@ -206,8 +206,11 @@ class Outputs:
         }
         films = [(sink.film, sink.folder) for sink in self.sinks if sink.film is not None]
         check_distinct(inputs, {**written, **{str(parts): parts for _, parts in films}})
+        folders = [sink.folder for sink in self.sinks if sink.film is None]
+        made = {parent.resolve() for folder in folders for parent in folder.parents}
         for film, parts in films:
-            check_video_path(film)
+            there = film.parent.resolve()
+            check_video_path(film, new_folder=there in made and not there.exists())
             # If there are parts, an interrupted run was already allowed to replace the video.
             check_new([film], overwrite or (parts / LOG).exists())
         if self.piped and sys.stdout.isatty():

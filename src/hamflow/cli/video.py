@@ -46,8 +46,8 @@ class _Broken:
 
     def __call__(self, error: FileError) -> None:
         if not self.skip:
-            hint = "--on-broken skip continues after it"
-            raise FileError(f"{str(error).removesuffix('.')} ({hint}).") from error
+            hint = "--on-broken skip leaves it out"
+            raise FileError(f"{str(error).removesuffix('.')}; {hint}.") from error
         self.number += 1
         if self.number <= _MAX_REPORTED:
             self.console.print(f"Skipped: {error}", highlight=False)

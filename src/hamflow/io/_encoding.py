@@ -264,10 +264,14 @@ class _Target:
             raise error
 
 
-def check_video_path(path: _Path) -> None:
-    """Raise at once the FileError that `VideoWriter` would raise for this path."""
+def check_video_path(path: _Path, *, new_folder: bool = False) -> None:
+    """Raise at once the FileError that `VideoWriter` would raise for this path.
+
+    With `new_folder`, something else makes the folder of the video before it is written.
+    """
     _format_of(path)
-    check_writable(path)
+    if not new_folder:
+        check_writable(path)
 
 
 def _format_of(path: _Path) -> tuple[str, str]:

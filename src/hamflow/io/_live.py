@@ -15,6 +15,7 @@ from hamflow.io._reading import MAX_PIXELS
 _IMAGES = ("bmp_pipe", "jpeg_pipe", "mjpeg", "pgm_pipe", "png_pipe", "ppm_pipe", "webp_pipe")
 _STREAMS = ",".join((CONTAINERS, "nut", *_IMAGES))
 _RAW = "rawvideo"
+_SIZE = "--size WxH, or open_frames(source, size=(height, width)) in Python"
 _MOST_BYTES = 8 * MAX_PIXELS  # of one frame
 _DIGITS = 6  # of the numbers in names, because nobody knows how many frames will come
 
@@ -96,7 +97,7 @@ class Stream(_Live):
                 ) from error
             raise FileError(
                 f"{name}: is not a stream that Hamflow recognizes ({av_reason(error)}); let ffmpeg "
-                "write -f yuv4mpegpipe, or give the size of raw rgb24 frames (--size WxH)."
+                f"write -f yuv4mpegpipe, or give the size of raw rgb24 frames: {_SIZE}."
             ) from error
         clock = container.format.name not in (*_IMAGES, _RAW)
         super().__init__(name, _StreamPass(name, container, pipe), fps, clock)
@@ -158,7 +159,7 @@ class _StreamPass(DecodingPass):
             return super()._damaged(why)
         return FileError(
             f"{self._name}: frame {self._number} cannot be decoded ({why}); check the size of the "
-            "frames (--size WxH)."
+            f"frames ({_SIZE}), and whether the stream was cut off."
         )
 
     def _next_packet(self) -> Any:
