@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -22,6 +22,7 @@ from hamflow.evaluation import opencv_methods
 from hamflow.evaluation.methods import PEER, method_names
 from hamflow.io._atomic import check_writable
 
+_NO_PEERS = "Do not measure OpenCV's methods, which need the extra 'peers'."
 _SMALLEST_SHARE = 0.005  # of the whole time; less is not shown
 
 
@@ -29,7 +30,7 @@ def bench_pair(
     root: tyro.conf.Positional[Path | None] = None,
     *,
     presets: tuple[str, ...] = ("balanced", "fast"),
-    peers: bool = True,
+    peers: Annotated[bool, tyro.conf.arg(help=_NO_PEERS)] = True,
     only: tuple[str, ...] = (),
     video: Path | None = None,
     width: int = 1024,
@@ -53,8 +54,6 @@ def bench_pair(
         A tree of folders <group>/<pair>/ with frame1.png, frame2.png and flow.flo or flow.png.
     presets
         Presets, or TOML files that change one.
-    peers
-        Also measure OpenCV's methods; needs the extra 'peers'.
     only
         Pairs or groups below that folder.
     video

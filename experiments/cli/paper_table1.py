@@ -37,6 +37,7 @@ from hamflow.learning.state import CHECKPOINT
 
 _NAMES = tuple(network.name for network in table1.NETWORKS)
 _DATA = DataOptions()
+_NO_TRAIN = "Do not train missing networks: a missing network is an error."
 
 
 def paper_table1(
@@ -45,7 +46,7 @@ def paper_table1(
     weights: Path = Path("runs/table1"),
     config: Path | None = None,
     networks: tuple[str, ...] = _NAMES,
-    train: bool = True,
+    train: Annotated[bool, tyro.conf.arg(help=_NO_TRAIN)] = True,
     unequal: bool = False,
     which: tyro.conf.OmitArgPrefixes[DataOptions] = _DATA,
     crf_file: Path | None = None,
@@ -76,8 +77,6 @@ def paper_table1(
         Sintel, and evaluates on another 40 %.
     networks
         Which networks to measure.
-    train
-        Train missing networks; with --no-train, a missing network is an error.
     unequal
         Permit networks that were trained with different settings and so cannot be compared.
     which

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,3 +51,11 @@ def test_an_existing_file_is_kept(
     assert sorted(files.iterdir()) == before
     assert main([*words, "--overwrite"]) == 0
     assert Path(new).read_bytes() != b"precious"
+
+
+@pytest.mark.parametrize("command", ["plan", "evaluate", "compare"])
+def test_what_is_replaced_says_so(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"--json FILE [^-]* An existing file is replaced\.", said)

@@ -14,9 +14,8 @@ _WIDEST = 100  # longer lines are hard to read
 
 def default_hint(default: str) -> str:
     """Return the default of an option for the help page, if it tells the user something."""
-    if default == "True":  # a switch with the name --no-...
-        return "(on by default; this turns it off)"
-    return "" if default in ("", "None", "False") else f"(default: {default})"
+    # The description of a switch that is on, and so has the name --no-..., says what that does.
+    return "" if default in ("", "None", "False", "True") else f"(default: {default})"
 
 
 def filled(docstring: str) -> str:

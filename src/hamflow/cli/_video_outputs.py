@@ -17,7 +17,6 @@ from hamflow._resume import LOG
 from hamflow.cli._options import (
     FORMAT,
     STDOUT,
-    Switch,
     check_distinct,
     check_new,
     flow_suffix,
@@ -43,6 +42,7 @@ _TAKES = {
 }
 _Folder = Annotated[str | None, option("FOLDER")]
 _FolderOrFilm = Annotated[str | None, option("FOLDER|FILE")]
+_NO_KEY = option("", "Leave out the key to colors or arrows in the lower right corner.")
 _FORMAT = option("SUFFIX", f"{FORMAT} (default: .flo)", name="format")
 
 
@@ -58,13 +58,11 @@ class PictureOptions:
     max_flow
         The length in pixels that gets full color, and of the longest arrows. By default it follows
         the motion slowly, so that colors do not flicker.
-    key
-        Draw the key to colors or arrows in the lower right corner.
     """
 
     style: Annotated[Style, option("STYLE")] = "color"
     max_flow: Annotated[float | None, option("PIXELS")] = None
-    key: Switch = True
+    key: Annotated[bool, _NO_KEY] = True
 
     def check(self, shown: bool) -> None:
         """Raise an InputError if an option is wrong, or nothing is to be shown."""

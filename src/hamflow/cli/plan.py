@@ -46,7 +46,7 @@ def plan(
     files
         Images and result are .npy or tiled .tif files, of which only parts are in memory.
     json
-        Write the plan to this file (.json), too.
+        Write the plan to this file (.json), too. An existing file is replaced.
     """
     check_writable(json)
     limits = {"scale": scale, "max_memory": max_memory, "files": files}

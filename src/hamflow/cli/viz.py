@@ -26,6 +26,11 @@ from hamflow.result import FlowResult
 from hamflow.visualize import error_map, render, typical_length
 
 _Style = Literal["color", "overlay", "arrows", "side-by-side", "error"]
+_NO_KEY = option(
+    "",
+    "Leave out the key in the lower right corner, which is the color wheel or the longest arrow "
+    "with its length.",
+)
 _NEED_IMAGE = ("overlay", "side-by-side")
 _NOT_ERROR = ("color", "overlay", "arrows", "side-by-side")
 
@@ -39,7 +44,7 @@ def viz(
     truth: OptionalFile = None,
     max_flow: Annotated[float | None, option("PIXELS")] = None,
     step: Annotated[int | None, option("PIXELS")] = None,
-    key: bool = True,
+    key: Annotated[bool, _NO_KEY] = True,
     overwrite: Overwrite = False,
 ) -> None:
     """Draw a flow: in colors, over the image, as arrows, or its errors against the true flow.
@@ -69,9 +74,6 @@ def viz(
     step
         For --style arrows: pixels from one arrow to the next. By default 1/24 of the shorter side,
         at least 16.
-    key
-        Draw the key, which is the color wheel or the longest arrow with its length, in the lower
-        right corner.
     """
     for name, given, styles in (
         ("--truth", truth is not None, ("error",)),

@@ -26,13 +26,17 @@ WORK = "training run"
 """The name of the work in the log of a run."""
 
 _SEEDS = 2**31  # scenes for validation have larger seeds
-_OFF = "(on by default; this turns it off)"
 _LARGEST = 1e9  # for numbers that must only be finite
 
 
 def _in_a_file(metavar: str) -> Any:
     """Return how the help page shows a path; None on the command line takes back a file's."""
     return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
+
+
+def _turns_off(default: str) -> str:
+    """Return what the help page says of a switch, which a file may have turned off already."""
+    return "(on by default; this turns it off)" if default == "True" else ""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class AugmentConfig:
     Parameters
     ----------
     mirror : bool
-        Mirror and transpose images and flow at random.
+        Whether images and flow are mirrored and transposed at random.
     rescale : float
         Upsample or downsample a pair by up to this factor before cropping; 1 for never.
     photometric : float
@@ -58,7 +62,7 @@ class AugmentConfig:
         Standard deviation of the strongest noise, for values from 0 to 1.
     """
 
-    mirror: Annotated[bool, tyro.conf.arg(help_behavior_hint=_OFF)] = True
+    mirror: Annotated[bool, tyro.conf.arg(help_behavior_hint=_turns_off)] = True
     rescale: float = 1.0
     photometric: float = 0.5
     strength: float = 0.12
