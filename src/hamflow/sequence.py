@@ -277,9 +277,11 @@ def _read(
     frame: FrameImage = next(reader)
     height, width = frame.image.shape[:2]
     if size is not None and (height, width) != size:
+        # Frames in Python are counted from 0, those of files from 1.
+        at_hand = isinstance(reader, _Images)
+        number = frame.name if at_hand else f"{frame.position + 1} ({frame.name})"
         raise FileError(
-            f"{_name(reader)}: frame {frame.position + 1} ({frame.name}) has {width}×{height} "
-            f"pixels, but {size[1]}×{size[0]} are expected; give all frames one size, or remove "
-            "that one."
+            f"{_name(reader)}: frame {number} has {width}×{height} pixels, but "
+            f"{size[1]}×{size[0]} are expected; give all frames one size, or remove that one."
         )
     return estimator.frame(frame.image, frame.name), frame

@@ -142,12 +142,12 @@ def test_one_direction(
         ("track", ("--stop", 1), "--stop must be at least 2"),
         ("track", ("--fps", 0), "--fps must be a number from 0.001"),
         ("track", ("--trail", -1), "--trail must be 0"),
-        ("track", ("--grid", 0), "grid must be from 1"),
-        ("track", ("--anchor", -1), "anchor must be 0"),
+        ("track", ("--grid", 0), "hamflow: --grid must be from 1"),
+        ("track", ("--anchor", -1), "hamflow: --anchor must be 0"),
         ("interpolate", ("--factor", 1), "--factor must be at least 2"),
-        ("stabilize", ("--strength", 0), "strength must be above 0"),
-        ("stabilize", ("--crop", 2), "crop must be a share"),
-        ("mask", ("--least", 0), "least must be a positive number"),
+        ("stabilize", ("--strength", 0), "hamflow: --strength must be above 0"),
+        ("stabilize", ("--crop", 2), "hamflow: --crop must be a share"),
+        ("mask", ("--least", 0), "hamflow: --least must be a positive number"),
     ],
 )
 def test_wrong_options(

@@ -138,7 +138,8 @@ def test_options_of_other_modes(
 def test_wrong_viz(data: Path, out: Path, fails: Callable[..., str]) -> None:
     args = ("viz", data / "flow.flo", "-o", out / "a.png")
     assert "with --truth" in fails(*args, "--style", "error")
-    assert "max_flow must be" in fails(*args, "--max-flow", "0")
+    assert "hamflow: --max-flow must be" in fails(*args, "--max-flow", "0")
+    assert "hamflow: --max-flow must be" in fails(*args, "--max_flow=-3")
     assert "step must be" in fails(*args, "--style", "arrows", "--step", "0")
     hamflow.write_flow(data / "small.flo", WRONG[:9])
     assert "same shape" in fails(*args, "--style", "error", "--truth", data / "small.flo")

@@ -398,6 +398,11 @@ def test_bad_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
         write_image(tmp_path / "a.png", np.zeros(shape, np.uint8))
 
 
+def test_a_flow_is_no_image(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"of a flow; draw it with hamflow\.flow_to_color, or w"):
+        write_image(tmp_path / "a.png", np.zeros((4, 5, 2), np.float32))
+
+
 @pytest.mark.parametrize(
     ("dtype", "remedy"),
     [(np.uint16, "divide it by 257"), (np.int64, "convert it"), (object, "convert it")],

@@ -110,6 +110,13 @@ def test_rendered_film() -> None:
     assert iou(found.mask, moves) > 0.85
 
 
+def test_a_flow_alone() -> None:
+    flow = camera_flow()
+    for result, previous, name in ((flow, None, "result"), (flow_result(flow), flow, "previous")):
+        with pytest.raises(hamflow.InputError, match=f"^{name} must be a FlowResult, .* ndarray"):
+            moving_mask(result, previous=previous)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("least", [0, -1, np.inf, np.nan])
 def test_wrong_least(least: float) -> None:
     with pytest.raises(hamflow.InputError, match="least"):

@@ -168,3 +168,5 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "30×25 pixels" in capsys.readouterr().out
     assert main([*call, "--overwrite", "--region", "20,20"]) != 0
     assert "--region must be x,y,w,h" in capsys.readouterr().err
+    assert main([*call, "--overwrite", "--region=70,20,30,25"]) != 0
+    assert "hamflow: --region must be a part of the image" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from io import TextIOWrapper
 
 from hamflow import __version__
 from hamflow.cli.app import COMMANDS, Command, run
-from hamflow.errors import HamflowError
+from hamflow.errors import HamflowError, InputError
 
 DESCRIPTION = (
     "Hamflow: dense, large-displacement optical flow with binary descriptors, on a plain CPU. "
@@ -36,11 +36,14 @@ def run_main(
 ) -> int:
     """Run one of the given commands as `main` does; see `hamflow.cli.app.run`."""
     _print_anything()
+    words = sys.argv[1:] if args is None else list(args)
     try:
         with _sigterm_interrupts(), _flushed_output():
-            run(commands, sys.argv[1:] if args is None else list(args), prog, description)
+            run(commands, words, prog, description)
     except _ReaderGone:
         return 128 + signal.SIGPIPE
+    except InputError as error:
+        return _fail(prog, _as_typed(str(error), words))
     except (HamflowError, OSError) as error:
         return _fail(prog, str(error))
     except (MemoryError, ImportError, RuntimeError) as error:
@@ -50,6 +53,14 @@ def run_main(
     except KeyboardInterrupt:
         return _fail(prog, "Interrupted.", code=130)
     return 0
+
+
+def _as_typed(message: str, words: Sequence[str]) -> str:
+    """Return a message with the option that was typed, if it begins with the API's name of it."""
+    name = message.partition(" ")[0]
+    option = f"--{name.replace('_', '-')}"
+    typed = {word.partition("=")[0].replace("_", "-") for word in words}
+    return option + message.removeprefix(name) if option in typed else message
 
 
 def _lacks_memory(error: Exception) -> bool:

@@ -266,7 +266,13 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike) -> None:
     """
     name = os.fspath(path)
     kind = _format_of(path)
-    array = as_image(image)
+    array = pixel_array(image, "image")
+    if array.ndim == 3 and array.shape[2] == 2:
+        raise InputError(
+            f"image has the shape {array.shape} of a flow; draw it with hamflow.flow_to_color, or "
+            "write its vectors with hamflow.write_flow."
+        )
+    array = as_image(array)
     if array.dtype.kind not in "bf" and array.dtype != np.uint8:
         remedy = "divide it by 257 and round it" if array.dtype == np.uint16 else "convert it"
         raise InputError(

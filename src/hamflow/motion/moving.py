@@ -77,6 +77,13 @@ def moving_mask(
     (True, False)
     """
     check_least(least)
+    before = result if previous is None else previous
+    for name, given in (("result", result), ("previous", before)):
+        if not isinstance(given, FlowResult | VideoItem):  # which has the same attributes
+            raise InputError(
+                f"{name} must be a FlowResult, which also tells what is hidden and doubtful, not "
+                f"{type(given).__name__}; pass all that hamflow.estimate returns."
+            )
     return _judged(result, least, None if previous is None else (previous, camera_of(previous)))
 
 
