@@ -17,6 +17,7 @@ Array = NDArray[Any]
 # Quick, for what does not depend on the presets' parameters.
 SMALL = EstimatorConfig(
     model="pairs",
+    closer_pixels=0,
     completion=AffineCompletion(neighbors=20, rounds=2),
     refinement=VariationalRefinement(warps=3, sweeps=8),
 )

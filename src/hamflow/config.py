@@ -48,6 +48,10 @@ class EstimatorConfig:
         Matching takes place in images reduced by this power of two; 0 chooses it by their size.
     matching_pixels : int
         How many pixels the reduced images have at most if the scale is to be chosen.
+    closer_pixels : int
+        If images of twice that size have at most so many pixels, they are matched once more, and
+        what is found there replaces the flow of before beside decided matches, or where it changes
+        little. Not in videos, and not with a given scale or window.
     levels : int
         How many scales are searched, each twice as coarse as the one before. The coarsest is
         searched in a large window; what is found there decides the window of the next.
@@ -74,6 +78,7 @@ class EstimatorConfig:
     prior: float = 5.0
     scale: int = 0
     matching_pixels: int = 170_000
+    closer_pixels: int = 200_000
     levels: int = 2
     square: int = 0
     bidirectional: bool = True
@@ -88,7 +93,12 @@ class EstimatorConfig:
             raise InputError(f"model must be a name or a file, not {self.model!r}.")
         if type(self.scale) is not int or self.scale not in (0, *(2**k for k in range(9))):
             raise InputError(f"scale must be 0 or a power of two up to 256, not {self.scale!r}.")
-        for name, least in (("matching_pixels", 1), ("levels", 1), ("square", 0)):
+        for name, least in (
+            ("matching_pixels", 1),
+            ("closer_pixels", 0),
+            ("levels", 1),
+            ("square", 0),
+        ):
             check_range(self, name, least, whole=True)
         if not isinstance(self.coarse_model, str | os.PathLike):
             raise InputError(f"coarse_model must be a name or a file, not {self.coarse_model!r}.")
@@ -106,6 +116,7 @@ class EstimatorConfig:
 _FAST = EstimatorConfig(
     model="fast",
     matching_pixels=45_000,
+    closer_pixels=0,
     matcher=replace(_fitted(), inner=3),
     completion=LabelingCompletion(neighbors=50, rounds=5),
     refinement=GuardedRefinement(warps=2, inner=2, sweeps=12, rounds=1),
@@ -116,6 +127,7 @@ PRESETS: dict[str, EstimatorConfig] = {
         coarse_model="",
         prior=0.0,
         scale=1,
+        closer_pixels=0,
         levels=1,
         square=128,
         bidirectional=False,
@@ -133,6 +145,7 @@ PRESETS: dict[str, EstimatorConfig] = {
     ),
     "fast": _FAST,
     "balanced": EstimatorConfig(),
+    "fine": EstimatorConfig(closer_pixels=680_000),
 }
 """The shipped settings, by name."""
 

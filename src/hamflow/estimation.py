@@ -20,6 +20,7 @@ from hamflow.pipeline.route import Route
 from hamflow.pipeline.scales import SearchPlan
 from hamflow.pipeline.search import search
 from hamflow.refinement import AffineCompletion, check, with_opposite
+from hamflow.refinement.closer import closer_flow
 from hamflow.result import FlowResult
 from hamflow.stages import Completion, MatchEvidence, following
 from hamflow.window import Window
@@ -153,6 +154,11 @@ def matched(
             known = match_evidence(frames, found, sure, step.scale, matches)
             completion = following(config.completion) if step.warm else config.completion
             completed = _completed(known, completion, route, warm=step.warm)
+            if step.closer:
+                completed = [
+                    (closer_flow(match, flow), distance)
+                    for match, (flow, distance) in zip(known, completed, strict=True)
+                ]
         matches = Matches.of(found, trusted, completed, step.scale, plan.carried_share(step))
         matches = replace(matches, warm=step.warm, completion=completion.method)
         route.tidy()

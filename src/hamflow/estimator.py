@@ -44,8 +44,8 @@ class Estimator:
     Parameters
     ----------
     preset : str, path or EstimatorConfig
-        ``"realtime"``, ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file that changes one of
-        them, or the settings themselves.
+        ``"realtime"``, ``"fast"``, ``"balanced"``, ``"fine"``, ``"paper"``, a TOML file that
+        changes one of them, or the settings themselves.
     window : "auto", Window, int or tuple
         Displacements to search, in pixels of the images: found at a coarse scale, or given as the
         paper's D or (u0, du, v0, dv). The preset "paper" takes D = 128 for "auto".
@@ -210,6 +210,16 @@ class Estimator:
         recorded.config = replace(self.config, matcher=matcher)
         return recorded
 
+    def for_videos(self) -> Estimator:
+        """Return an estimator without the closer look (`EstimatorConfig.closer_pixels`).
+
+        Pairs of a video start from the one before, at the scale before the closer look, and all of
+        them should have the same detail. `hamflow.video` does this.
+        """
+        plain = copy(self)
+        plain.config = replace(self.config, closer_pixels=0)
+        return plain
+
     def calc(self, I0: ArrayLike, I1: ArrayLike, flow: Any = None) -> Flow:  # noqa: N803
         """Return the flow alone, as OpenCV's ``DenseOpticalFlow.calc`` does.
 
@@ -372,7 +382,8 @@ def estimate(
         0..1. Tensors on the CPU are arrays, too. Colors are RGB: pass ``image[..., ::-1]`` of what
         OpenCV reads, which is BGR.
     preset : str, path or EstimatorConfig
-        ``"realtime"``, ``"fast"``, ``"balanced"``, ``"paper"``, a TOML file, or the settings.
+        ``"realtime"``, ``"fast"``, ``"balanced"``, ``"fine"``, ``"paper"``, a TOML file, or
+        the settings.
     region, at
         A part of the first image, or points of it, to which the estimate is limited; see
         `Estimator.estimate`.

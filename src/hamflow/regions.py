@@ -93,7 +93,7 @@ class Regions:
         """Estimate a region, from it and its surroundings, at the scale of the whole images."""
         outer = surroundings.of(box)
         estimator = copy(self._estimator)
-        estimator.config = replace(estimator.config, scale=surroundings.scale)
+        estimator.config = surroundings.settings(outer)
         parts = (estimator.frame(frame.part(outer).pixels) for frame in self._frames)
         result = estimator.between(*parts, progress=progress)[0]
         result = replace(result, timings={"look": surroundings.seconds, **result.timings})

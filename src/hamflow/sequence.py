@@ -171,7 +171,7 @@ def video(
     1 (48, 64, 3) [2 0]
     """
     estimator = preset if isinstance(preset, Estimator) else Estimator(preset)
-    return _pairs(estimator, _reader(source), known, broken, size)
+    return _pairs(estimator.for_videos(), _reader(source), known, broken, size)
 
 
 def _reader(source: Source) -> FrameReader | _Images:

@@ -189,6 +189,7 @@ def test_bad_scales(scale: Any) -> None:
     [
         ("matching_pixels", 0),
         ("matching_pixels", 1e5),
+        ("closer_pixels", -1),
         ("levels", 0),
         ("square", -2),
         ("memory", 0),

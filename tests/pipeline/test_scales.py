@@ -20,7 +20,9 @@ from hamflow.refinement import AffineCompletion
 
 Array = NDArray[Any]
 
-CONFIG = EstimatorConfig(model="pairs", completion=AffineCompletion(neighbors=20, rounds=2))
+CONFIG = EstimatorConfig(
+    model="pairs", closer_pixels=0, completion=AffineCompletion(neighbors=20, rounds=2)
+)
 
 
 # --- scales --------------------------------------------------------------------------------------
@@ -57,7 +59,10 @@ def test_factors_of_presets(name: str) -> None:
     if name == "paper":
         assert plan_scales((4000, 6000), PRESETS[name]) == [1]
     else:
-        assert len(plan_scales((436, 1024), PRESETS[name])) == PRESETS[name].levels
+        known = plan_scales((436, 1024), PRESETS[name], closer=False)
+        assert len(known) == PRESETS[name].levels
+        assert plan_scales((436, 1024), PRESETS[name]) == known + [1] * (name == "fine")
+        assert plan_scales((384, 512), PRESETS[name])[-1] == {"fast": 4, "realtime": 8}.get(name, 1)
         assert plan_scales((2160, 3840), PRESETS[name])[-1] >= 4
 
 

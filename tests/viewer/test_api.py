@@ -81,7 +81,7 @@ def test_the_page(browser: Browser) -> None:
 def test_info(browser: Browser) -> None:
     info = browser.get("/api/info").json()
     assert info["version"] == hamflow.__version__
-    assert [preset["name"] for preset in info["presets"]][:2] == ["realtime", "balanced"]
+    assert [preset["name"] for preset in info["presets"]][:2] == ["realtime", "fine"]
     assert info["limits"]["queue"] > 0
 
 
@@ -325,7 +325,11 @@ def test_another_window_and_preset(browser: Browser, source: dict[str, Any]) -> 
         ({"index": 0, "first": 0, "last": 1}, 422, "give either index or first and last"),
         ({"index": -1}, 422, "index: Input should be greater than or equal to 0."),
         ({"window": 7}, 422, "window: Must be 'auto' or an even number"),
-        ({"preset": "best"}, 422, "There is no preset 'best'; choose one of realtime, balanced"),
+        (
+            {"preset": "best"},
+            422,
+            "There is no preset 'best'; choose one of realtime, fine, balanced",
+        ),
         ({"preset": "/etc/passwd.toml"}, 422, "There is no preset"),
         ({"other": 1}, 422, "other: Extra inputs are not permitted."),
         ({"source": "nothing"}, 404, "There is no such source"),

@@ -232,7 +232,7 @@ def test_the_command(
         ("1.png 3.png -o a.html", "3.png: does not exist; check the path."),
         (
             "1.png 2.png --max-memory much -o a.html",
-            "max_memory must be an amount of memory such as 600MB, 4GB or 2GiB, not 'much'.",
+            "--max-memory must be an amount of memory such as 600MB, 4GB or 2GiB, not 'much'.",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_settings_of_the_user(tmp_path: Path) -> None:
     registry = Registry(preset=str(path))
     try:
         names = list(registry.presets)
-        assert names[:6] == ["mine", "balanced", "fast", "realtime", "paper", "wta"]
+        assert names[:6] == ["mine", "fine", "balanced", "fast", "realtime", "paper"]
         assert registry.presets["mine"] == str(path)
     finally:
         registry.close()

@@ -150,7 +150,7 @@ def track(
     >>> np.rint(tracks.positions[:, 0]).astype(int).tolist()
     [[20, 24], [22, 24], [24, 24]]
     """
-    estimator = preset if isinstance(preset, Estimator) else Estimator(preset)
+    estimator = (preset if isinstance(preset, Estimator) else Estimator(preset)).for_videos()
     wanted = None if points is None else as_points(points)
     return collect(tracked(video(source, estimator), estimator, wanted, grid=grid, anchor=anchor))
 

@@ -154,7 +154,7 @@ def needs(
     from_files, to_files : bool
         Whether the images are in files of which parts are read; whether the result goes to files.
     """
-    scales = plan_scales(shape, config)
+    scales = plan_scales(shape, config, closer=window is None)
     scale, pixels = scales[-1], math.prod(shape)
     matched = math.prod(reduced_shape(shape, scale))
     labels, most_labels = _labels(shape, config, window, scales, expected)

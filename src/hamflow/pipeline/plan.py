@@ -197,7 +197,7 @@ def plan_run(
     to_files: bool = False,
 ) -> Plan:
     """Return the plan of a run; see `plan`, and `needs` for where images and result are."""
-    scales = plan_scales(shape, config)
+    scales = plan_scales(shape, config, closer=window is None)
     places = {"from_files": from_files, "to_files": to_files}
     need = needs(shape, config, window, expected=expected, **places)
     pixels = math.prod(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from hamflow.errors import InputError
 from hamflow.pipeline.box import Box
 from hamflow.pipeline.clock import Clock
 from hamflow.pipeline.frame import Frame
-from hamflow.pipeline.scales import SearchPlan, plan_scales
+from hamflow.pipeline.scales import SearchPlan, plan_scales, reduced_shape
 from hamflow.pipeline.search import search
 from hamflow.refinement import check
 from hamflow.window import Window
@@ -91,14 +92,16 @@ class Surroundings:
         self, frames: tuple[Frame, Frame], config: EstimatorConfig, window: Window | None
     ) -> None:
         self._shape = frames[0].shape
-        scales = plan_scales(self._shape, config)
+        scales = plan_scales(self._shape, config, closer=False)
         self.scale = scales[-1]
+        self._closer = window is None and len(plan_scales(self._shape, config)) > len(scales)
+        self._config = config
         self._grid = 4 * scales[0]  # cells of the coarse descriptors stay the same
         self._window = window
         self._flows: list[NDArray[np.float32]] = []
         clock = Clock()
         if window is None:
-            small = replace(config, scale=0, matching_pixels=_LOOK, levels=1)
+            small = replace(config, scale=0, matching_pixels=_LOOK, closer_pixels=0, levels=1)
             step = SearchPlan(self._shape, small).next_step(None)
             assert step is not None
             found = [match.flow for match in search(frames, step, config.matcher, clock)]
@@ -106,6 +109,14 @@ class Surroundings:
             for flow, trusted, sign in zip(found, check(found), (1, -1), strict=False):
                 self._flows.append(np.where(trusted[..., None], sign * flow, np.nan))
         self.seconds = sum(clock.seconds.values())
+
+    def settings(self, box: Box) -> EstimatorConfig:
+        """Return settings by which a part is searched at the scales of the whole."""
+        if not self._closer:
+            return replace(self._config, scale=self.scale)
+        scales = self.scale, self.scale // 2
+        matching, closer = (math.prod(reduced_shape((box.height, box.width), s)) for s in scales)
+        return replace(self._config, matching_pixels=matching, closer_pixels=closer)
 
     def of(self, box: Box) -> Box:
         """Return the part of the images to look at, which begins at a multiple of all scales."""

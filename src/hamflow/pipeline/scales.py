@@ -52,6 +52,8 @@ class SearchStep:
         Whether to use the coarse descriptors, too.
     priors : tuple of Prior, optional
         For each direction, what the coarser scale found.
+    closer : bool
+        Whether what the coarser scale found stays where this one knows no better.
     """
 
     scale: int
@@ -60,6 +62,7 @@ class SearchStep:
     share: float = 0.1
     coarse: bool = False
     priors: tuple[Prior, ...] | None = None
+    closer: bool = False
 
     @property
     def warm(self) -> bool:
@@ -71,7 +74,8 @@ class SearchPlan:
     """Decides where to search next, by what the steps so far have found.
 
     If a window is given, there is one step, at the matching scale. Otherwise the coarsest scale is
-    searched in a large window, and each scale decides the window of the next. In a video, the
+    searched in a large window, and each scale decides the window of the next; the last one may be
+    a closer look (`EstimatorConfig.closer_pixels`). In a video, the
     first step searches around the flow of the pair before, which is enough unless there was a cut
     or something fast came into the picture.
 
@@ -97,8 +101,11 @@ class SearchPlan:
         self._shape = shape
         self._config = config
         self._window = window
-        scales = plan_scales(shape, config)
+        scales = plan_scales(shape, config, closer=False)
         self._scales = scales if window is None else scales[-1:]
+        if window is None and previous is None:
+            self._scales = plan_scales(shape, config)
+        self._closer = len(self._scales) > len(scales)
         usable = window is None and previous is not None and self._usable(previous)
         self._previous = previous if usable else None
         self._done = 0  # scales of the full search
@@ -135,6 +142,7 @@ class SearchPlan:
             share=0.1 if self._done == 1 else 0.3,
             coarse=searching and bool(self._config.coarse_model),
             priors=None if found is None else self._priors(found, scale),
+            closer=self._closer and self._done == len(self._scales),
         )
 
     def carried_share(self, step: SearchStep) -> float:
@@ -183,9 +191,14 @@ class SearchPlan:
         return SearchStep(previous.scale, tuple(windows), tuple(labels), priors=priors)
 
 
-def plan_scales(shape: tuple[int, int], config: EstimatorConfig) -> list[int]:
-    """Return the factors by which the images are reduced, the coarsest first."""
-    scale = config.scale
+def plan_scales(
+    shape: tuple[int, int], config: EstimatorConfig, *, closer: bool = True
+) -> list[int]:
+    """Return the factors by which the images are reduced, the coarsest first.
+
+    With `closer`, the last one may be that of a closer look.
+    """
+    scale, closer = config.scale, closer and not config.scale
     if scale == 0:
         scale = 1
         while np.prod(reduced_shape(shape, scale), dtype=int) > config.matching_pixels:
@@ -193,6 +206,9 @@ def plan_scales(shape: tuple[int, int], config: EstimatorConfig) -> list[int]:
     scales = [scale]
     while len(scales) < config.levels and min(shape) // (2 * scales[0]) >= _SHORTEST:
         scales.insert(0, 2 * scales[0])
+    finer = scale // 2
+    if closer and finer and np.prod(reduced_shape(shape, finer), dtype=int) <= config.closer_pixels:
+        scales.append(finer)
     return scales
 
 

@@ -18,6 +18,7 @@ PEERS = {
 """Methods of OpenCV (`hamflow.evaluation`), and what the page says about them."""
 _LOCAL = "wta"
 _TEXTS = {
+    "fine": "A closer look after it, at twice the size: better borders and thin things, slower.",
     "balanced": "The default: both directions, completion, subpixel refinement.",
     "fast": "A smaller network and a coarser search: faster, less accurate.",
     "realtime": "Coarser still, in one search, refined up to half of the size.",

@@ -147,6 +147,8 @@ class _Worker:
             return
         recording = Recording(on_iteration)
         estimator = self._estimator(request.preset, request.window, request.memory)
+        if len(request.folders) > 1:
+            estimator = estimator.for_videos()
         explained = request.memory is None
         if explained:
             estimator = estimator.recorded_by(recording)
