@@ -79,6 +79,9 @@ print(json.dumps([plan.at_least, plan.peak, plan.at_most, peak_memory()]))
         (2560, 1440, "fast", "auto", "500MB", False),
         (2560, 1440, "balanced", 128, "500MB", True),
         (480, 320, "paper", 64, None, False),
+        # With a closer look.
+        (512, 384, "balanced", "auto", None, False),
+        (1024, 436, "fine", "auto", None, False),
         # With a scale, and out of core.
         (1600, 1000, "balanced", 320, "600MB", False, 2),
         (1600, 1000, "balanced", "auto", "640MB", False, 2),

@@ -282,7 +282,7 @@ def _whole(need: Needs) -> dict[str, int]:
     return {
         "descriptors": int(start + need.describing),
         "matching": int(start + need.matching + min(KEPT, need.searched)),
-        "completion": int(start + need.completing),
+        "completion": int(start + need.completing + min(KEPT, need.matching)),
         "refinement": int(start + need.refining + min(KEPT, max(need.reused, need.matching))),
     }
 
