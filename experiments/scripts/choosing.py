@@ -236,7 +236,7 @@ def _errors(folder: Path) -> str:
     ]
     table = [["folder (pairs)", *(NAMES[name].replace("OpenCV ", "") for name in methods)]]
     for group, errors in groups.items():
-        best = min(errors.values())
+        best = min(errors[name] for name in methods if name in errors)
         cells = [_cell(errors.get(name), best) for name in methods]
         table.append([f"{group} ({counts[group]})", *cells])
     return _markdown(table)
@@ -288,6 +288,8 @@ def draw(folder: Path = RESULTS, path: Path = CHART) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharex=True, layout="constrained")
     for axis, (title, errors) in zip(axes, panels.items(), strict=True):
         for name, error in errors.items():
+            if name not in NAMES:
+                continue
             own = not name.startswith("opencv-")
             seconds = found["cost"][name][0]["seconds"]
             color = "tab:red" if own else "0.35"

@@ -4,6 +4,7 @@
 
 - sheet.png: the demo's scene, its true flow, the flows of Hamflow and of the best of OpenCV's
   methods, and their errors;
+- closer.png: a part of that scene, larger: borders and thin things without and with a closer look;
 - styles.png: the flow of that scene in all styles of `hamflow.visualize.render`;
 - scale.png: how a video that begins at rest looks with the scale of its first frame, and with a
   running one; and a turning disk with vectors beyond full color darkened, and clamped;
@@ -37,6 +38,7 @@ def main(root: tyro.conf.Positional[Path | None] = None) -> None:
     """Draw the scene, and the pairs if there are any."""
     estimator = hamflow.Estimator("balanced")
     draw_sheet(estimator)
+    draw_closer()
     draw_styles(estimator)
     draw_scale()
     if root is not None:
@@ -72,6 +74,25 @@ def draw_sheet(estimator: hamflow.Estimator) -> None:
         ),
     ]
     save("sheet.png", list(zip(*columns, strict=True)), font_size=23)
+
+
+def draw_closer() -> None:
+    """Draw what the preset `fine` adds to `balanced`."""
+    scene, part = demo_scene(height=436, width=768), np.s_[130:330, 80:340]
+    longest = typical_length(scene.flow)
+
+    def enlarged(picture: Picture) -> Picture:
+        return picture[part].repeat(2, axis=0).repeat(2, axis=1)
+
+    panels = [("First frame", enlarged(scene.image0))]
+    flows = {"True flow": scene.flow}
+    for preset in ("balanced", "fine"):
+        flow = hamflow.estimate(scene.image0, scene.image1, preset).flow
+        error = float(endpoint_error(flow, scene.flow).mean())
+        flows[f"{preset}: mean error {error:.2f} px"] = flow
+    for name, flow in flows.items():
+        panels.append((name, enlarged(hamflow.flow_to_color(flow, max_flow=longest))))
+    save("closer.png", [panels[:2], panels[2:]], font_size=20)
 
 
 def draw_styles(estimator: hamflow.Estimator) -> None:

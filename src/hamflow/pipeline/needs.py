@@ -56,7 +56,7 @@ class _Refining:
 
 
 # With one update of the robust weights per warp, and with several; without a refinement.
-_ONCE, _SEVERAL = _Refining(190, 155, 140), _Refining(238, 215, 150)
+_ONCE, _SEVERAL = _Refining(190, 150, 140), _Refining(238, 215, 150)
 _NOT_REFINED = _Refining(_ENLARGED, _FLOATS + _ENLARGED, 0)
 
 
