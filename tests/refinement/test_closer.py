@@ -10,7 +10,7 @@ from hamflow.refinement.closer import closer_flow
 from hamflow.stages import MatchEvidence
 
 
-@given(st.integers(1, 24), st.integers(1, 30), st.integers(0, 2**32 - 1), st.floats(0, 0.2))
+@given(st.integers(1, 14), st.integers(1, 18), st.integers(0, 2**32 - 1), st.floats(0, 0.2))
 def test_against_a_loop(height: int, width: int, seed: int, share: float) -> None:
     """Near decided matches and where little changes it is the finer flow, elsewhere the coarser."""
     random = np.random.default_rng(seed)
