@@ -81,7 +81,8 @@ fuzz: $(VENV)/installed-test
 CROSS := aarch64-linux-gnu-g++
 NEON_SOURCES := $(addprefix native/,threads.cpp pages.cpp fusion.cpp labeling.cpp reference.cpp \
 	network.cpp coarse_network.cpp \
-	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp) $(wildcard native/tests/*.cpp)
+	simd/levels.cpp kernels_portable.cpp kernels_neon.cpp convolutions_portable.cpp \
+	convolutions_neon.cpp) $(wildcard native/tests/*.cpp)
 NEON_OBJECTS := $(NEON_SOURCES:native/%.cpp=build/neon/%.o)
 
 build/neon/%.o: native/%.cpp $(filter native/%,$(SOURCES))

@@ -216,9 +216,10 @@ bool all_within(Aligned<nb::ndarray<const float, nb::c_contig, nb::device::cpu>>
     });
 }
 
-std::vector<std::string> levels() {
+template <class Table>
+std::vector<std::string> names_of(const std::vector<const Table*>& tables) {
     std::vector<std::string> names;
-    for (const Kernels* k : available_kernels()) names.emplace_back(k->name);
+    for (const Table* table : tables) names.emplace_back(table->name);
     return names;
 }
 
@@ -269,11 +270,18 @@ NB_MODULE(_native, m) {
     m.doc() = "The compiled kernels; use them through hamflow.matching.";
     set_interrupt_check(ctrl_c);
 
-    m.def("levels", levels, "Instruction-set levels that this machine can run, worst first.");
+    m.def("levels", [] { return names_of(available_kernels()); },
+          "Instruction-set levels that this machine can run, worst first.");
     m.def("level", [] { return std::string(active_kernels().name); }, "The level in use.");
     m.def("force_level",
           [](Maybe<std::string> name) { return force_kernels(name ? name->c_str() : nullptr); },
           nb::arg("name").none(), "Use this level (None: the best); False if it cannot be.");
+    m.def("convolutions", [] { return names_of(available_convolutions()); },
+          "Ways to compute networks on this machine, worst first.");
+    m.def("convolution", [] { return std::string(active_convolutions().name); }, "That in use.");
+    m.def("force_convolutions",
+          [](Maybe<std::string> name) { return force_convolutions(name ? name->c_str() : nullptr); },
+          nb::arg("name").none(), "Use this one (None: the best); False if it cannot be.");
     m.def("set_num_threads", set_num_threads, nb::arg("n"));
     m.def("get_num_threads", get_num_threads);
     m.def("add_caller", add_caller, nb::arg("difference"),

@@ -193,7 +193,7 @@ class Coarse {
                 r.out = out.at(y, 0);
                 r.added = added ? added->data() + y * row : nullptr;
                 r.kept = kept ? kept->data() + y * row : nullptr;
-                active_kernels().convolve_row(r);
+                active_convolutions().convolve_row(r);
             }
         });
     }
@@ -213,7 +213,7 @@ class Coarse {
                 r.runs = &run;
                 r.out = static_cast<std::uint8_t*>(out) +
                         4 * static_cast<std::size_t>(y) * in.w() * per_pixel;
-                active_kernels().convolve_row(r);
+                active_convolutions().convolve_row(r);
             }
         });
     }

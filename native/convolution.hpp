@@ -47,7 +47,7 @@ struct ConvolutionRow {
     float levels;
 };
 
-// Weights in the order in which a level's convolve_row reads them. `weights` are outputs x words x 2
+// Weights in the order in which convolve_row reads them. `weights` are outputs x words x 2
 // (wide) or 4, the latter within -127..127; there must be room for as many int16.
 // `pairs_fit`: no two neighboring weights of 8 bits can, with activations up to 255, have products
 // whose sum exceeds 16 bits. Then AVX2 can multiply bytes.
@@ -57,5 +57,20 @@ struct WeightPacking {
     bool wide, pairs_fit;
     std::uint8_t* packed;
 };
+
+// Rows of layers, and their weights in the order in which they are read. Instructions that multiply
+// bytes come and go between processors of one level, so there are more of these than levels.
+struct Convolutions {
+    const char* name;
+    void (*pack_weights)(const WeightPacking&);
+    void (*convolve_row)(const ConvolutionRow&);
+};
+extern const Convolutions reference_convolutions;
+namespace portable { extern const Convolutions convolutions; }
+namespace avx2 { extern const Convolutions convolutions; }
+namespace avxvnni { extern const Convolutions convolutions; }
+namespace vnni { extern const Convolutions convolutions; }
+namespace amx { extern const Convolutions convolutions; }
+namespace neon { extern const Convolutions convolutions; }
 
 }  // namespace hamflow

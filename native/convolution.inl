@@ -1,4 +1,4 @@
-// Convolutions of one row; each level brings dot_tile, pack_weights, tanh_bytes and sign_bits.
+// Convolutions of one row; what is included before brings dot_tile, tanh_bytes and sign_bits.
 
 template <Finish finish>
 HAMFLOW_INLINE void finish_pixel(const ConvolutionRow& r, int group, int x,

@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "chain_pass.hpp"
-#include "convolution.hpp"
 #include "relabel.hpp"
 #include "simd/each_level.hpp"
 #include "window.hpp"
@@ -63,10 +62,6 @@ struct Kernels {
                         const std::int16_t* v_labels, float* flow);
     void (*rescan_phi)(const PhiPair&, const Window&, float outside,
                        const std::int16_t* v_labels, float* flow);
-
-    // Descriptor networks: one row of the output of a layer, and its weights in this level's order.
-    void (*pack_weights)(const WeightPacking&);
-    void (*convolve_row)(const ConvolutionRow&);
 };
 
 extern const Kernels reference_kernels;

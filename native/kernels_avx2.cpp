@@ -1,7 +1,6 @@
 #include "kernels.hpp"
 #include "level.hpp"
 #include "simd/avx2.hpp"
-#include "simd/avx2_dot.hpp"
 #include "simd/avx2_labels.hpp"
 
 namespace hamflow {

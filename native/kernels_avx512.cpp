@@ -1,7 +1,6 @@
 #include "kernels.hpp"
 #include "level.hpp"
 #include "simd/avx512.hpp"
-#include "simd/avx512_dot.hpp"
 #include "simd/avx512_labels.hpp"
 #include "simd/x86_chains.hpp"
 

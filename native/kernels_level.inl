@@ -11,7 +11,6 @@ namespace {
 #include "chains.inl"
 #include "winner_takes_all.inl"
 #include "relabel.inl"
-#include "convolution.inl"
 }  // namespace
 const Kernels kernels = {level_name,
                          min_projection,
@@ -30,6 +29,4 @@ const Kernels kernels = {level_name,
                          best_labels<std::int16_t>,
                          best_labels<float>,
                          rescan_bits,
-                         rescan_phi,
-                         pack_weights,
-                         convolve_row};
+                         rescan_phi};

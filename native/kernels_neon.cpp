@@ -6,9 +6,6 @@
 namespace hamflow {
 namespace neon {
 constexpr char level_name[] = "neon";
-namespace {
-#include "simd/portable_dot.inl"
-}  // namespace
 #include "kernels_level.inl"
 }  // namespace neon
 }  // namespace hamflow

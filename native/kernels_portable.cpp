@@ -6,9 +6,6 @@
 namespace hamflow {
 namespace portable {
 constexpr char level_name[] = "portable";
-namespace {
-#include "simd/portable_dot.inl"
-}  // namespace
 #include "kernels_level.inl"
 }  // namespace portable
 }  // namespace hamflow

@@ -25,14 +25,14 @@ int IntegerLayer::run_words() const {
 }
 
 IntegerLayer::Packed IntegerLayer::packed() const {
-    const Kernels& level = active_kernels();
+    const Convolutions& ways = active_convolutions();
     std::lock_guard<std::mutex> lock(mutex_);
-    if (level_ != &level) {
+    if (packed_for_ != &ways) {
         auto packed = std::make_shared<std::vector<std::uint8_t>>(2 * weights_.size());
-        level.pack_weights({weights_.data(), outputs(), runs_ * run_words(), wide_, pairs_fit_,
-                            packed->data()});
+        ways.pack_weights({weights_.data(), outputs(), runs_ * run_words(), wide_, pairs_fit_,
+                           packed->data()});
         packed_ = std::move(packed);
-        level_ = &level;
+        packed_for_ = &ways;
     }
     return packed_;
 }
@@ -199,7 +199,7 @@ class Chain {
                                                                     : r.outputs;
                     r.out = static_cast<std::uint8_t*>(out_.out) + 4 * pixel * per_pixel;
                 }
-                active_kernels().convolve_row(r);
+                active_convolutions().convolve_row(r);
             }
     }
     std::size_t ring_row(int l, Span columns) const {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "kernels.hpp"
+#include "convolution.hpp"
 
 namespace hamflow {
 
@@ -42,7 +42,7 @@ class IntegerLayer {
     int runs_;
     bool wide_, pairs_fit_;
     mutable std::mutex mutex_;
-    mutable const Kernels* level_ = nullptr;
+    mutable const Convolutions* packed_for_ = nullptr;
     mutable Packed packed_;
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "convolution.hpp"
 #include "kernels.hpp"
 #include "simd/common.hpp"
 
@@ -542,7 +543,7 @@ const Kernels reference_kernels = {
     chain_pass<double>, relabel_bits16, relabel_bits32,
     relabel_phi,   best_labels<std::uint8_t>, best_labels<std::int16_t>,
     best_labels<float>, rescan_bits, rescan_phi,
-    pack_weights,  convolve_row,
 };
+const Convolutions reference_convolutions = {"reference", pack_weights, convolve_row};
 
 }  // namespace hamflow

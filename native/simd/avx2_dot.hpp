@@ -1,5 +1,6 @@
 // Sums of products for convolution.inl: of bytes where no pair of products exceeds 16 bits, and else
-// of 16 bits, which takes half as long again. Either way they are exact.
+// of 16 bits, which takes half as long again. Either way they are exact. AVX-VNNI multiplies 4 pairs
+// of bytes, or 2 of 16 bits, and adds them to a lane in one instruction, whatever their size.
 #pragma once
 
 #include <immintrin.h>
@@ -8,7 +9,6 @@
 #include "common.hpp"
 
 namespace hamflow {
-namespace avx2 {
 namespace {
 
 // A register tile is 4 pixels x 16 outputs, so that the weights of the outputs fit into the first
@@ -16,23 +16,30 @@ namespace {
 constexpr int tile_pixels = 16;
 constexpr int outputs_at_once = 16;
 
+#if defined(__AVXVNNI__)
+constexpr bool any_bytes = true;
+#else
+constexpr bool any_bytes = false;
+#endif
+
 // Of one group of outputs and one word.
 constexpr std::size_t packed_bytes(bool wide) { return (wide ? 4 : 8) * output_group; }
 
 // Of 4 activations in 16 bits, those with even numbers meet their weights first, then the others.
 void pack_weights(const WeightPacking& p) {
     const int per_word = p.wide ? 2 : 4, pairs = per_word / 2;
+    const bool bytes = !p.wide && (p.pairs_fit || any_bytes);
     for (int first = 0; first < p.outputs; first += outputs_at_once) {
         const std::size_t group = static_cast<std::size_t>(first / output_group) * p.words;
         std::uint8_t* to = p.packed + group * packed_bytes(p.wide);
         if (first % output_group)
-            to += static_cast<std::size_t>(p.words) * outputs_at_once * (p.pairs_fit ? 4 : 4 * pairs);
+            to += static_cast<std::size_t>(p.words) * outputs_at_once * (bytes ? 4 : 4 * pairs);
         for (int word = 0; word < p.words; ++word)
-            for (int pair = 0; pair < (p.pairs_fit ? 1 : pairs); ++pair)
+            for (int pair = 0; pair < (bytes ? 1 : pairs); ++pair)
                 for (int c = 0; c < outputs_at_once; ++c) {
                     const std::size_t row = static_cast<std::size_t>(first + c) * p.words + word;
                     const std::int16_t* weight = p.weights + row * per_word + pair;
-                    if (p.pairs_fit) {
+                    if (bytes) {
                         for (int k = 0; k < 4; ++k) *to++ = static_cast<std::uint8_t>(weight[k]);
                     } else {
                         const std::int16_t two[2] = {weight[0], weight[pairs]};
@@ -44,6 +51,20 @@ void pack_weights(const WeightPacking& p) {
 }
 
 enum class Products { wide, pairs, bytes };
+
+HAMFLOW_INLINE __m256i add_products(Products products, __m256i sum, __m256i activations,
+                                    __m256i weights) {
+#if defined(__AVXVNNI__)
+    return products == Products::bytes ? _mm256_dpbusd_avx_epi32(sum, activations, weights)
+                                       : _mm256_dpwssd_avx_epi32(sum, activations, weights);
+#else
+    const __m256i ones = _mm256_set1_epi16(1);
+    return _mm256_add_epi32(
+        sum, products == Products::bytes
+                 ? _mm256_madd_epi16(_mm256_maddubs_epi16(activations, weights), ones)
+                 : _mm256_madd_epi16(activations, weights));
+#endif
+}
 
 // Not inlined: what the caller keeps in registers would push the sums out of theirs.
 template <Products products, int pixels>
@@ -57,7 +78,7 @@ HAMFLOW_NOINLINE const std::uint8_t* dot_registers(const ConvolutionRow& r, int 
             sum[p][v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 * v));
         });
     });
-    const __m256i even = _mm256_set1_epi32(0x00FF00FF), ones = _mm256_set1_epi16(1);
+    const __m256i even = _mm256_set1_epi32(0x00FF00FF);
     const std::ptrdiff_t pitch = r.pitch;
     // One product at a time: GCC 12 would collect them, and spill.
     const auto add = [&](const __m256i* a) HAMFLOW_INLINE_LAMBDA {
@@ -65,11 +86,7 @@ HAMFLOW_NOINLINE const std::uint8_t* dot_registers(const ConvolutionRow& r, int 
         const __m256i weight[vectors] = {_mm256_loadu_si256(w), _mm256_loadu_si256(w + 1)};
         unroll<pixels>([&](auto p) HAMFLOW_INLINE_LAMBDA {
             unroll<vectors>([&](auto v) HAMFLOW_INLINE_LAMBDA {
-                const __m256i product =
-                    products == Products::bytes
-                        ? _mm256_madd_epi16(_mm256_maddubs_epi16(a[p], weight[v]), ones)
-                        : _mm256_madd_epi16(a[p], weight[v]);
-                sum[p][v] = _mm256_add_epi32(sum[p][v], product);
+                sum[p][v] = add_products(products, sum[p][v], a[p], weight[v]);
                 asm volatile("" : "+x"(sum[p][v]));
             });
         });
@@ -123,7 +140,7 @@ HAMFLOW_INLINE void dot_tile(const ConvolutionRow& r, int x, const std::uint8_t*
                              const std::int32_t* first, std::int32_t* sums) {
     if (wide)
         dot_pixels<Products::wide, pixels>(r, x, weights, first, sums);
-    else if (r.pairs_fit)
+    else if (r.pairs_fit || any_bytes)
         dot_pixels<Products::bytes, pixels>(r, x, weights, first, sums);
     else
         dot_pixels<Products::pairs, pixels>(r, x, weights, first, sums);
@@ -168,5 +185,4 @@ HAMFLOW_INLINE std::uint32_t sign_bits(const std::int32_t* sums) {
 }
 
 }  // namespace
-}  // namespace avx2
 }  // namespace hamflow

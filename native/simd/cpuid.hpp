@@ -3,6 +3,10 @@
 #pragma once
 
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace hamflow {
 namespace {
@@ -38,13 +42,35 @@ inline bool has_avx2() {
            all(CpuidLeaf(7).b, bit(3) | bit(5) | bit(8)) && all(CpuidLeaf(0x80000001u).c, bit(5));
 }
 
-// AVX-512 F, DQ, BW, VL, VBMI, VNNI, BITALG and VPOPCNTDQ besides: those of *_avx512.cpp.
-inline bool has_avx512() {
+// AVX-VNNI besides (Alder Lake, Zen 5): convolutions_avxvnni.cpp.
+inline bool has_avxvnni() {
+    return has_avx2() && CpuidLeaf(7).a >= 1 && all(CpuidLeaf(7, 1).a, bit(4));
+}
+
+// AVX2, AVX-512 F, DQ, BW, VL and VNNI (Cascade Lake): convolutions_vnni.cpp.
+inline bool has_vnni() {
     constexpr unsigned masks_and_zmm = bit(5) | bit(6) | bit(7);
     const CpuidLeaf seven(7);
     return has_avx2() && all(saved_registers(), masks_and_zmm) &&
-           all(seven.b, bit(16) | bit(17) | bit(30) | bit(31)) &&
-           all(seven.c, bit(1) | bit(11) | bit(12) | bit(14));
+           all(seven.b, bit(16) | bit(17) | bit(30) | bit(31)) && all(seven.c, bit(11));
+}
+
+// VBMI, BITALG and VPOPCNTDQ besides (Ice Lake, Zen 4): those of *_avx512.cpp.
+inline bool has_avx512() {
+    return has_vnni() && all(CpuidLeaf(7).c, bit(1) | bit(12) | bit(14));
+}
+
+// VNNI, AMX-TILE and AMX-INT8 (Sapphire Rapids): convolutions_amx.cpp. Linux reserves the registers
+// of a process only after it has asked for them.
+inline bool may_use_amx() {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+    constexpr long request_permission = 0x1023, tile_data = 18;
+    return has_vnni() && all(saved_registers(), bit(17) | bit(18)) &&
+           all(CpuidLeaf(7).d, bit(24) | bit(25)) &&
+           syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+    return false;
+#endif
 }
 
 }  // namespace

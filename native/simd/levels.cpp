@@ -27,6 +27,41 @@ int best_level() {
 
 // Null: automatic.
 std::atomic<const Kernels*> forced{nullptr};
+std::atomic<const Convolutions*> forced_convolutions{nullptr};
+
+// Those of this machine that level number `level` may use, worst to best.
+std::vector<const Convolutions*> convolutions_until(int level) {
+    std::vector<const Convolutions*> found{&portable::convolutions};
+#if defined(HAMFLOW_X86)
+    if (level > 0 && has_avx2()) found.push_back(&avx2::convolutions);
+#if defined(HAMFLOW_AVXVNNI)
+    if (level > 0 && has_avxvnni()) found.push_back(&avxvnni::convolutions);
+#endif
+    if (level > 1 && has_vnni()) found.push_back(&vnni::convolutions);
+#if defined(HAMFLOW_AMX)
+    if (level > 1 && may_use_amx()) found.push_back(&amx::convolutions);
+#endif
+#elif defined(HAMFLOW_NEON)
+    if (level > 0) found.push_back(&neon::convolutions);
+#endif
+    return found;
+}
+
+template <class Table>
+bool force(const char* name, std::vector<const Table*> tables, const Table& reference,
+           std::atomic<const Table*>& forced_table) {
+    if (!name || !*name) {
+        forced_table = nullptr;
+        return true;
+    }
+    tables.push_back(&reference);
+    for (const Table* table : tables) {
+        if (std::strcmp(table->name, name) != 0) continue;
+        forced_table = table;
+        return true;
+    }
+    return false;
+}
 
 }  // namespace
 
@@ -46,18 +81,30 @@ int active_level() {
 }
 
 bool force_kernels(const char* name) {
-    if (!name || !*name) {
-        forced = nullptr;
-        return true;
-    }
-    std::vector<const Kernels*> list = available_kernels();
-    list.push_back(&reference_kernels);
-    for (const Kernels* k : list) {
-        if (std::strcmp(k->name, name) != 0) continue;
-        forced = k;
-        return true;
-    }
-    return false;
+    return force(name, available_kernels(), reference_kernels, forced);
+}
+
+std::vector<const Convolutions*> available_convolutions() {
+    return convolutions_until(static_cast<int>(std::size(compiled)));
+}
+
+const Convolutions& active_convolutions() {
+    static const auto best = [] {
+        std::vector<const Convolutions*> of_level;
+        for (int level = 0; level < static_cast<int>(std::size(compiled)); ++level)
+            of_level.push_back(convolutions_until(level).back());
+        return of_level;
+    }();
+    static const Convolutions* const best_of_all = available_convolutions().back();
+    if (const Convolutions* chosen = forced_convolutions.load(std::memory_order_relaxed))
+        return *chosen;
+    const Kernels* level = forced.load(std::memory_order_relaxed);
+    if (level == &reference_kernels) return reference_convolutions;
+    return level ? *best[static_cast<std::size_t>(active_level())] : *best_of_all;
+}
+
+bool force_convolutions(const char* name) {
+    return force(name, available_convolutions(), reference_convolutions, forced_convolutions);
 }
 
 }  // namespace hamflow

@@ -31,7 +31,10 @@ void check_levels() {
     check(force_kernels("reference") && &active_kernels() == &reference_kernels, "reference");
     check(!force_kernels("nonsense") && &active_kernels() == &reference_kernels, "unknown name");
     check(force_kernels(nullptr) && &active_kernels() == all.back(), "back to automatic");
-    check(force_kernels("portable") && force_kernels("") && &active_kernels() == all.back(),
+    check(&active_convolutions() == available_convolutions().back(), "the best convolutions");
+    check(force_kernels("portable") && &active_convolutions() == &portable::convolutions,
+          "those of a level");
+    check(force_kernels("") && &active_kernels() == all.back(),
           "the empty name");
 }
 
@@ -97,7 +100,10 @@ int main(int argc, char** argv) {
 
     const std::size_t matching = check_matching(levels, thread_counts, quick);
     const std::size_t chains = check_chains(levels, thread_counts, quick);
-    check_networks(levels, thread_counts);
+    std::vector<const Convolutions*> convolutions;
+    for (const Convolutions* table : available_convolutions())
+        if (!only || std::strcmp(only, table->name) == 0) convolutions.push_back(table);
+    check_networks(convolutions, thread_counts);
     check_pool(thread_counts, quick);
 
     std::printf("%zu cases of matching, %zu of chains, levels:", matching, chains);

@@ -64,7 +64,7 @@ void check_hashes(const char* name, int h, int w, const Run& run, std::uint64_t 
 
 }  // namespace
 
-void check_networks(const std::vector<const Kernels*>& levels,
+void check_networks(const std::vector<const Convolutions*>& tables,
                     const std::vector<int>& thread_counts) {
     constexpr int h = 24, w = 40;
     Random random{3};
@@ -86,9 +86,9 @@ void check_networks(const std::vector<const Kernels*>& levels,
         all.add(64, 1, 32, 1, false, 1e-3f),    {2},
         std::vector<float>(8, 64.0f),           4};
     current_case = "networks";
-    for (const Kernels* level : levels) {
-        current_level = level->name;
-        force_kernels(level->name);
+    for (const Convolutions* table : tables) {
+        current_level = table->name;
+        check(force_convolutions(table->name) && &active_convolutions() == table, "forced");
         for (const int count : thread_counts) {
             set_num_threads(count);
             check_hashes("chain", h, w,
@@ -99,7 +99,8 @@ void check_networks(const std::vector<const Kernels*>& levels,
                          0x8ceeca21556e05cfu, 0xe8ec969dd5913542u);
         }
     }
-    force_kernels(nullptr);
+    check(!force_convolutions("nonsense"), "unknown name");
+    check(force_convolutions(nullptr), "back to automatic");
 }
 
 }  // namespace hamflow::test

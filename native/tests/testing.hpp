@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../convolution.hpp"
 #include "../kernels.hpp"
 
 namespace hamflow::test {
@@ -82,7 +83,7 @@ std::size_t check_matching(const std::vector<const Kernels*>& levels,
                            const std::vector<int>& thread_counts, bool quick);
 std::size_t check_chains(const std::vector<const Kernels*>& levels,
                          const std::vector<int>& thread_counts, bool quick);
-void check_networks(const std::vector<const Kernels*>& levels,
+void check_networks(const std::vector<const Convolutions*>& tables,
                     const std::vector<int>& thread_counts);
 
 }  // namespace hamflow::test

@@ -16,6 +16,15 @@ def level() -> str:
 def force_level(name: str | None) -> bool:
     """Use this level (None: the best); False if it cannot be."""
 
+def convolutions() -> list[str]:
+    """Ways to compute networks on this machine, worst first."""
+
+def convolution() -> str:
+    """That in use."""
+
+def force_convolutions(name: str | None) -> bool:
+    """Use this one (None: the best); False if it cannot be."""
+
 def set_num_threads(n: int) -> None: ...
 
 def get_num_threads() -> int: ...

@@ -204,7 +204,9 @@ class _Run:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         images = as_tensor([image for s in batch for image in (s.image0, s.image1)])
-        phi = self.model(images)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bfloat16"):
+            phi = self.model(images)
+        phi = phi.float()
         losses = [self._loss(phi[2 * i : 2 * i + 2], sample) for i, sample in enumerate(batch)]
         loss = torch.stack(losses).sum() / len(batch)
         mean = self._mean(loss.detach().clone())

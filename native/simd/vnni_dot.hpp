@@ -1,4 +1,4 @@
-// Sums of products for convolution.inl: VNNI multiplies 4 pairs of bytes, or 2 of 16 bits, and adds
+// Sums of products for convolution.inl: AVX-512 VNNI multiplies 4 pairs of bytes, or 2 of 16 bits, and adds
 // them to a lane in one instruction.
 #pragma once
 
@@ -8,7 +8,6 @@
 #include "common.hpp"
 
 namespace hamflow {
-namespace avx512 {
 namespace {
 
 // 16 sums stay in registers, with the weights and one activation; with more of them GCC 12 spills.
@@ -96,5 +95,4 @@ HAMFLOW_INLINE std::uint32_t sign_bits(const std::int32_t* sums) {
 }
 
 }  // namespace
-}  // namespace avx512
 }  // namespace hamflow
