@@ -62,6 +62,65 @@ void check_hashes(const char* name, int h, int w, const Run& run, std::uint64_t 
     check(hash(bits) == bits_hash && hash(values) == values_hash, name + std::string(said));
 }
 
+// One row of random numbers and shapes: all ends of tiles, all that may become of the sums.
+struct RowCase {
+    ConvolutionRow row{};
+    std::vector<std::uint8_t> activations;
+    std::vector<const std::uint8_t*> runs;
+    std::vector<std::int16_t> weights;
+    std::vector<std::int32_t> first;
+    std::vector<float> scale, added;
+
+    explicit RowCase(Random& random) {
+        row.run_count = 1 + random.below(4), row.run_words = 1 + random.below(40);
+        row.pixels = 1 + random.below(70), row.outputs = output_group * (1 + random.below(3));
+        row.wide = random.below(4) == 0, row.levels = 100;
+        row.pairs_fit = !row.wide && random.below(2);
+        row.finish = row.wide ? Finish::tanh : static_cast<Finish>(random.below(4));
+        row.pitch = 4 * (1 + random.below(30));
+        const auto reach = static_cast<std::size_t>(row.pixels * row.pitch + 4 * row.run_words + 9);
+        activations.resize(reach * row.run_count);
+        for (std::uint8_t& a : activations) a = static_cast<std::uint8_t>(random.below(256));
+        for (int k = 0; k < row.run_count; ++k)
+            runs.push_back(activations.data() + k * reach + random.below(9));
+        row.runs = runs.data();
+        const int words = row.run_count * row.run_words, limit = row.pairs_fit ? 64 : 127;
+        weights.resize(static_cast<std::size_t>(words) * row.outputs * (row.wide ? 2 : 4));
+        for (std::int16_t& w : weights)
+            w = static_cast<std::int16_t>(random.below(2 * limit + 1) - limit);
+        for (int c = 0; c < row.outputs; ++c) {
+            first.push_back(random.below(20001) - 10000);
+            scale.push_back((1.1f + random.signed_unit()) * (row.finish == Finish::tanh ? 1 : 1e-4f));
+        }
+        row.first = first.data(), row.scale = scale.data();
+        added.resize(static_cast<std::size_t>(row.pixels) * row.outputs);
+        for (float& a : added) a = random.signed_unit();
+        if (row.finish == Finish::relu && random.below(2)) row.added = added.data();
+    }
+};
+
+void check_row(Random& random, const std::vector<const Convolutions*>& tables) {
+    const RowCase c(random);
+    const std::size_t count = static_cast<std::size_t>(c.row.pixels) * c.row.outputs;
+    const auto run = [&](const Convolutions& table, Output<float>& out, Output<float>& kept) {
+        std::vector<std::uint8_t> packed(2 * sizeof(std::int16_t) * c.weights.size());
+        table.pack_weights({c.weights.data(), c.row.outputs, c.row.run_count * c.row.run_words,
+                            c.row.wide, c.row.pairs_fit, packed.data()});
+        ConvolutionRow row = c.row;
+        row.weights = packed.data(), row.out = out.data();
+        if (row.finish == Finish::relu) row.kept = kept.data();
+        table.convolve_row(row);
+    };
+    Output<float> out(count), kept(count);
+    run(reference_convolutions, out, kept);
+    for (const Convolutions* table : tables) {
+        current_level = table->name;
+        Output<float> got(count), got_kept(count);
+        run(*table, got, got_kept);
+        check(got.same_bytes(out) && got_kept.same_bytes(kept), "a row is that of the reference");
+    }
+}
+
 }  // namespace
 
 void check_networks(const std::vector<const Convolutions*>& tables,
@@ -85,6 +144,10 @@ void check_networks(const std::vector<const Convolutions*>& tables,
         all.add(32, 1, 32, 1, false, 4e-4f),    all.add(32, 3, 32, 3, false, 4e-5f),
         all.add(64, 1, 32, 1, false, 1e-3f),    {2},
         std::vector<float>(8, 64.0f),           4};
+    for (int k = 0; k < 1500; ++k) {
+        current_case = "row " + std::to_string(k);
+        check_row(random, tables);
+    }
     current_case = "networks";
     for (const Convolutions* table : tables) {
         current_level = table->name;

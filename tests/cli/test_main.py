@@ -221,7 +221,13 @@ def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(doctor.EXTRAS, "other", ("no_such_module",))
     assert main(["doctor"]) == 0
     printed = capsys.readouterr().out
-    for words in (hamflow.__version__, *hamflow.isa_levels(), "threads", "extra 'test'"):
+    for words in (
+        hamflow.__version__,
+        *hamflow.isa_levels(),
+        "networks",
+        "threads",
+        "extra 'test'",
+    ):
         assert words in printed
     assert "pip install 'hamflow[other]'" in printed
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from hamflow.descriptors.network import NetworkDescriptor
 from hamflow.descriptors.quantize import quantize
 from hamflow.descriptors.weights import Network
 
+T = TypeVar("T")
 DEEP = Architecture("coarse", widths=(40, 33, 70), dilations=(2, 1, 4))
 NETWORKS = SMALL | {
     "wider than a group": Architecture("paper", layers=3, channels=33),
@@ -39,6 +41,15 @@ def network(architecture: Architecture) -> Network:
 
 def described(architecture: Architecture, threads: int | None = None) -> NetworkDescriptor:
     return NetworkDescriptor("a network", network(architecture), "int8", threads)
+
+
+def by_way(name: str, work: Callable[[], T]) -> T:
+    """Return what `work` gives with these convolutions."""
+    assert _native.force_convolutions(name)
+    try:
+        return work()
+    finally:
+        _native.force_convolutions(None)
 
 
 @CASES
@@ -65,9 +76,26 @@ def test_levels_and_threads_leave_no_trace(architecture: Architecture) -> None:
     for level in ("reference", *hamflow.isa_levels()):
         phi, bits = at_level(level, lambda: (model.describe(image), model.bits(image)))
         assert (phi.tobytes(), bits.tobytes()) == expected
+    for way in _native.convolutions():
+        phi, bits = by_way(way, lambda: (model.describe(image), model.bits(image)))
+        assert (phi.tobytes(), bits.tobytes()) == expected
     for threads in (1, 2, 5):
         assert with_threads(threads, lambda: model.bits(image)).tobytes() == expected[1]
         assert described(architecture, threads).bits(image).tobytes() == expected[1]
+
+
+def test_convolutions_of_a_level() -> None:
+    """A level takes the best ones that go with it, and the reference its own."""
+    ways = _native.convolutions()
+    assert ways[0] == "portable"
+    assert _native.convolution() == ways[-1]
+    goes_with = {"avx2": ("avx2", "avxvnni"), "avx512": ("vnni", "amx")}
+    for level in ("reference", *hamflow.isa_levels()):
+        allowed = goes_with.get(level, (level,))
+        assert at_level(level, _native.convolution) in allowed
+    assert not _native.force_convolutions("nonsense")
+    assert by_way("reference", _native.convolution) == "reference"
+    assert _native.convolution() == ways[-1]
 
 
 def test_kinds_of_images() -> None:

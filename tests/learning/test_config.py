@@ -94,6 +94,7 @@ def test_there_and_back(tmp_path: Path) -> None:
         ("model = 'qf'", "model must be ff, fq or qq, not 'qf'"),
         ("model = 3", "model must be ff, fq or qq, not 3"),
         ("target = ['one']", "target must be one or spread"),
+        ("precision = 'float16'", "precision must be float32 or bfloat16, not 'float16'"),
         ("window = 127", "window must be even, but is 127"),
         ("batch = 0", "batch must be a whole number of at least 1, not 0"),
         ("workers = -1", "workers must be a whole number of at least 0"),

@@ -128,6 +128,20 @@ def test_other_models(tmp_path: Path) -> None:
         tiny_config(network=narrow)
 
 
+@pytest.mark.parametrize("kind", ["paper", "context", "coarse"])
+def test_bfloat16_learns_nearly_the_same(tmp_path: Path, kind: Kind) -> None:
+    small = {"channels": 8, "wide": 40, "widths": (4, 6, 8), "dilations": (1,)}
+    network = Architecture(kind, layers=3, **small)
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        steps: list[Step] = []
+        config = tiny_config(network=network, precision=precision, steps=4)
+        train(config, tmp_path / precision, callback=steps.append)
+        losses[precision] = [step.loss for step in steps]
+    assert losses["bfloat16"] != losses["float32"]
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.02)
+
+
 def test_balance_adds_to_the_loss(tmp_path: Path) -> None:
     losses = []
     for balance in (0.0, 1.0, 2.0):

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hamflow
+from hamflow import _native
 from hamflow._runtime import get_isa, get_num_threads, isa_levels
 
 # The extras of pyproject.toml, with the modules that each installs.
@@ -58,6 +59,7 @@ def doctor() -> None:
     table.add_row("machine", f"{platform.machine()}, {_processor()}")
     table.add_row("levels found", ", ".join(isa_levels()))
     table.add_row("level chosen", f"{get_isa()} (force another with HAMFLOW_ISA)")
+    table.add_row("networks", _native.convolution())
     table.add_row("threads", f"{get_num_threads()} (set with HAMFLOW_NUM_THREADS)")
     models = [f"{p.name} ({p.stat().st_size / 1e6:.1f} MB)" for p in model_files()]
     table.add_row("model files", ", ".join(models) or "none")

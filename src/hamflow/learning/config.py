@@ -221,9 +221,7 @@ class TrainConfig:
         if self.target not in get_args(Target):
             raise InputError(f"target must be one or spread, not {self.target!r}.")
         if self.precision not in get_args(Precision):
-            raise InputError(
-                f"precision must be float32 or bfloat16, not {self.precision!r}."
-            )
+            raise InputError(f"precision must be float32 or bfloat16, not {self.precision!r}.")
         if self.model != "ff" and self.network.kind != "coarse" and self.network.m != 64:
             raise InputError(f"{self.model} needs descriptors of m = 64, not {self.network.m}.")
         check_range(self, "window", 2, 1024, whole=True)

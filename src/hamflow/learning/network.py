@@ -81,7 +81,7 @@ class DescriptorNetwork(nn.Module):
         count, channels, rows, stride = x.shape
         x = x.permute(0, 2, 3, 1).reshape(-1, channels)
         for layer in layers[1:]:
-            x = _Layer2x2.apply(x, layer.weight, layer.bias, stride)  # type: ignore[no-untyped-call]
+            x = _layer2x2(x, layer, stride)
         return x.view(count, rows, stride, -1)
 
     def _convolve(self, layer: nn.Module, x: Tensor) -> Tensor:
@@ -138,6 +138,12 @@ class _Layer2x2(torch.autograd.Function):
         return grad_x, grad_weight, grad.sum(0), None
 
 
+def _layer2x2(x: Tensor, layer: nn.Module, stride: int) -> Tensor:
+    weight, bias = (part.to(x.dtype) for part in (layer.weight, layer.bias))
+    y: Tensor = _Layer2x2.apply(x, weight, bias, stride)  # type: ignore[no-untyped-call]
+    return y
+
+
 def _taps(stride: int) -> list[tuple[tuple[int, int], int]]:
     return [((row, column), row * stride + column) for row in range(2) for column in range(2)]
 
@@ -176,8 +182,7 @@ class ContextNetwork(DescriptorNetwork):
         weight = torch.cat([_as_matrix(layer.weight) for layer in self.taps], dim=1)  # type: ignore[arg-type]
         bias = torch.stack([layer.bias for layer in self.taps]).sum(0)  # type: ignore[misc]
         y = torch.tanh(F.linear(seen.flatten(0, 2), weight, bias))
-        first = self.wide[0]
-        y = _Layer2x2.apply(y, first.weight, first.bias, stride)  # type: ignore[no-untyped-call]
+        y = _layer2x2(y, self.wide[0], stride)
         for layer in self.wide[1:]:
             y = torch.tanh(F.linear(y, layer.weight.flatten(1), layer.bias))  # type: ignore[operator, arg-type]
         return y.view(count, rows, stride, -1)
