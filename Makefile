@@ -73,7 +73,7 @@ browser:
 SECONDS ?= 60
 .PHONY: fuzz
 fuzz: $(VENV)/installed-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[fuzz]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "hamflow[fuzz]"  # the installed one
 	cd tests && $(abspath $(BIN))/python -m fuzz --seconds $(SECONDS) --jobs $(JOBS) $(READERS)
 
 # The NEON kernels, cross-compiled and run under emulation; skipped where the tools are absent
