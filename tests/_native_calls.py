@@ -195,8 +195,9 @@ FUNCTIONS = sorted(
     and not name.startswith("_")
     and name
     not in {
-        *("IntegerLayer", "force_level", "get_num_threads", "kept_bytes", "level", "levels"),
-        *("add_caller", "release_kept", "room", "run_coarse", "set_num_threads"),
+        *("IntegerLayer", "convolution", "convolutions", "force_convolutions", "force_level"),
+        *("add_caller", "get_num_threads", "kept_bytes", "level", "levels", "release_kept"),
+        *("room", "run_coarse", "set_num_threads"),
     }
 )
 """All compiled functions that take arrays; run_coarse needs a whole network."""

@@ -180,6 +180,7 @@ def test_settings() -> None:
     with pytest.raises(TypeError):
         _native.set_num_threads("2")  # type: ignore[arg-type]
     assert not _native.force_level("sse9")
+    assert not _native.force_convolutions("mmx")
 
 
 # --- what comes after matching --------------------------------------------------------------------
