@@ -140,7 +140,8 @@ test-sanitized: $(VENV)/installed-test
 
 # Probable mistakes in the C++ code, by clang-tidy: also in the bindings, and in the kernels of the
 # portable level; the others are the same code with other vectors.
-TIDY := $(filter-out native/bind% %_avx2.cpp %_avx512.cpp %_neon.cpp,\
+TIDY := $(filter-out native/bind% %_avx2.cpp %_avx512.cpp %_neon.cpp \
+	%_vnni.cpp %_avxvnni.cpp %_amx.cpp,\
 	$(wildcard native/*.cpp native/simd/*.cpp))
 .PHONY: tidy
 tidy: $(VENV)/installed-test

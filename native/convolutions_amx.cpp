@@ -11,6 +11,8 @@ namespace {
 void convolve_with_tiles(const ConvolutionRow& r) {
     if (r.wide) return convolve_row(r);
     const TileShapes shapes(r.run_words % tile_words);
+    // GCC 12 takes it that only the first eight bytes are read.
+    asm volatile("" : : "r"(&shapes) : "memory");
     _tile_loadconfig(&shapes);
     convolve_row(r);
     _tile_release();

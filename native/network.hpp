@@ -28,7 +28,7 @@ class IntegerLayer {
     bool wide() const { return wide_; }
     int run_words() const;
 
-    // The weights as the level in use needs them; packed when they are first asked for.
+    // The weights as the convolutions in use need them; packed when they are first asked for.
     using Packed = std::shared_ptr<const std::vector<std::uint8_t>>;
     Packed packed() const;
 

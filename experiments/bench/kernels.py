@@ -233,14 +233,18 @@ def _time_kernels(
         yield name, min(seconds(work) for _ in range(2 if name != "FF" else 1))
     progress("refinement")
     yield "refinement", min(seconds(refinement()) for _ in range(max(3, rounds)))
+    once = refinement(warps=1)
+    yield "refinement, one warp", min(seconds(once) for _ in range(max(3, rounds)))
     progress("QQ again")
     yield "QQ", min(best["QQ"], *(seconds(problem.qq) for _ in range(2)))
 
 
-def refinement() -> Callable[[], object]:
+def refinement(warps: int = 5) -> Callable[[], object]:
     """Return a refinement of as many sweeps, and of the same images, as that of a peer."""
     images = peers.moved_images()
-    config = VariationalRefinement(warps=5, inner=2, sweeps=peers.SWEEPS // 10)
+    inner = 2 if warps > 1 else 5  # a peer has one warp, and five updates of its weights
+    sweeps = peers.SWEEPS // (warps * inner)
+    config = VariationalRefinement(warps=warps, inner=inner, sweeps=sweeps)
     first, second = (features(image, config.blur) for image in images)
     shape = first.shape[:2]
     flow, weight = np.zeros((*shape, 2), np.float32), np.ones(shape, np.float32)
@@ -265,7 +269,8 @@ def _ratios(problem: Problem, times: dict[str, float], rates: dict[str, float]) 
             ratios[f"QQ / {peer}"] = qq_rate / rates[peer]
     if (peer := "OpenCV VariationalRefinement") in rates:
         updates = 1024 * 436 * peers.SWEEPS
-        ratios[f"refinement / {peer} time"] = times["refinement"] * rates[peer] / updates
+        for name in ("refinement", "refinement, one warp"):
+            ratios[f"{name} / {peer} time"] = times[name] * rates[peer] / updates
     return ratios
 
 

@@ -30,7 +30,7 @@ std::atomic<const Kernels*> forced{nullptr};
 std::atomic<const Convolutions*> forced_convolutions{nullptr};
 
 // Those of this machine that level number `level` may use, worst to best.
-std::vector<const Convolutions*> convolutions_until(int level) {
+std::vector<const Convolutions*> convolutions_until([[maybe_unused]] int level) {
     std::vector<const Convolutions*> found{&portable::convolutions};
 #if defined(HAMFLOW_X86)
     if (level > 0 && has_avx2()) found.push_back(&avx2::convolutions);

@@ -1,5 +1,5 @@
-// Sums of products for convolution.inl: AVX-512 VNNI multiplies 4 pairs of bytes, or 2 of 16 bits, and adds
-// them to a lane in one instruction.
+// Sums of products for convolution.inl: AVX-512 VNNI multiplies 4 pairs of bytes, or 2 of 16 bits,
+// and adds them to a lane in one instruction.
 #pragma once
 
 #include <immintrin.h>

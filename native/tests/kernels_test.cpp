@@ -1,7 +1,7 @@
 // Every level that this machine can run, against the reference: integers byte for byte, floats to
 // a tolerance, and the same bytes for any number of threads.
 //
-//     kernels_test [--quick] [level]
+//     kernels_test [--quick] [the name of a level, or of convolutions]
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -92,22 +92,24 @@ int main(int argc, char** argv) {
     std::vector<const Kernels*> levels;
     for (const Kernels* k : available_kernels())
         if (!only || std::strcmp(only, k->name) == 0) levels.push_back(k);
-    if (levels.empty()) {
-        std::printf("no such level: %s\n", only);
+    std::vector<const Convolutions*> convolutions;
+    for (const Convolutions* table : available_convolutions())
+        if (!only || std::strcmp(only, table->name) == 0) convolutions.push_back(table);
+    if (levels.empty() && convolutions.empty()) {
+        std::printf("no such level, and no such convolutions: %s\n", only);
         return 1;
     }
     const std::vector<int> thread_counts = quick ? std::vector<int>{3} : std::vector<int>{2, 3, 8};
 
     const std::size_t matching = check_matching(levels, thread_counts, quick);
     const std::size_t chains = check_chains(levels, thread_counts, quick);
-    std::vector<const Convolutions*> convolutions;
-    for (const Convolutions* table : available_convolutions())
-        if (!only || std::strcmp(only, table->name) == 0) convolutions.push_back(table);
     check_networks(convolutions, thread_counts);
     check_pool(thread_counts, quick);
 
     std::printf("%zu cases of matching, %zu of chains, levels:", matching, chains);
     for (const Kernels* k : levels) std::printf(" %s", k->name);
+    std::printf("; convolutions:");
+    for (const Convolutions* table : convolutions) std::printf(" %s", table->name);
     std::printf("\n%d passed, %d failed\n", passed, failed);
     return failed ? 1 : 0;
 }

@@ -76,7 +76,7 @@ struct RowCase {
         row.pixels = 1 + random.below(70), row.outputs = output_group * (1 + random.below(3));
         row.wide = random.below(4) == 0, row.levels = 100;
         row.pairs_fit = !row.wide && random.below(2);
-        row.finish = row.wide ? Finish::tanh : static_cast<Finish>(random.below(4));
+        row.finish = static_cast<Finish>(random.below(4));
         row.pitch = 4 * (1 + random.below(30));
         const auto reach = static_cast<std::size_t>(row.pixels * row.pitch + 4 * row.run_words + 9);
         activations.resize(reach * row.run_count);
@@ -103,7 +103,7 @@ void check_row(Random& random, const std::vector<const Convolutions*>& tables) {
     const RowCase c(random);
     const std::size_t count = static_cast<std::size_t>(c.row.pixels) * c.row.outputs;
     const auto run = [&](const Convolutions& table, Output<float>& out, Output<float>& kept) {
-        std::vector<std::uint8_t> packed(2 * sizeof(std::int16_t) * c.weights.size());
+        std::vector<std::uint8_t> packed(sizeof(std::int16_t) * c.weights.size());
         table.pack_weights({c.weights.data(), c.row.outputs, c.row.run_count * c.row.run_words,
                             c.row.wide, c.row.pairs_fit, packed.data()});
         ConvolutionRow row = c.row;

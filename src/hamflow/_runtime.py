@@ -48,7 +48,8 @@ def set_isa(level: str | None) -> None:
     ----------
     level : str or None
         One of :func:`isa_levels`, or ``"reference"`` for the slow, obvious code that the tests
-        compare with; None chooses the best level of this machine again.
+        compare with; None chooses the best level of this machine again. With a level, the networks
+        use only what goes with it: AVX-VNNI with ``"avx2"``, VNNI and AMX with ``"avx512"``.
     """
     if not isinstance(level, str | None) or not _native.force_level(level):
         raise InputError(
@@ -76,6 +77,7 @@ def machine() -> dict[str, Any]:
         "machine": platform.machine(),
         "levels": isa_levels(),
         "level": get_isa(),
+        "networks": _native.convolution(),
         "threads": get_num_threads(),
     }
 

@@ -22,6 +22,7 @@ from hamflow.pipeline.box import Box, cover
 from hamflow.pipeline.canvas import Canvas, NewCanvas, part_of
 from hamflow.pipeline.frame import LargeFrame, Levels
 from hamflow.pipeline.matches import DirectedMatches
+from hamflow.pipeline.scales import reduced_shape
 from hamflow.refinement import assess_with, surroundings
 from hamflow.stages import Refinement
 
@@ -166,7 +167,7 @@ def refined(
             steps.insert(0, scale)
     coarse = scale
     for finer in steps:
-        factor, size = coarse // finer, _reduced(shape, finer)
+        factor, size = coarse // finer, reduced_shape(shape, finer)
         grid = scale // finer
         stage = refinement.at_step(scale, finer) if hasattr(refinement, "at_step") else refinement
         if hasattr(stage, "finest"):
@@ -291,7 +292,3 @@ def assessed(
 def cut(array: NDArray[Any], box: Box) -> NDArray[Any]:
     """Return a part of a field in memory, as kernels take it."""
     return np.ascontiguousarray(array[box.slices])
-
-
-def _reduced(shape: Sequence[int], scale: int) -> tuple[int, int]:
-    return -(-shape[0] // scale), -(-shape[1] // scale)
