@@ -25,7 +25,16 @@ Maker = Callable[[Image.Image, np.random.Generator], NDArray[Any]]
 PRESETS = ("balanced", "fast", "realtime")
 _LONGEST = 800  # pixels of the pictures made here
 _SIZE = {"height": 384, "width": 512}
+_LARGE = {"height": 448, "width": 640}  # too large for a closer look of `balanced`
 _SPACE = {"perspective_share": 1.0, "curved_share": 0.3}
+_EMPTY: dict[str, Any] = {
+    "max_displacement": 60,
+    "min_displacement": 1,
+    "min_layers": 0,
+    "max_layers": 2,
+    "procedural_share": 0,
+    "thin_share": 0,
+}
 # From which folder of pictures they are, and what the scenes are like.
 KINDS: dict[str, tuple[str, SyntheticConfig]] = {
     "flat": ("photographs", SyntheticConfig(**_SIZE, articulated_share=0.2)),
@@ -35,19 +44,8 @@ KINDS: dict[str, tuple[str, SyntheticConfig]] = {
         "plain",
         SyntheticConfig(**_SIZE, **_SPACE, max_displacement=40, procedural_share=0),
     ),
-    "blank": (
-        "blank",
-        SyntheticConfig(
-            height=320,
-            width=448,
-            max_displacement=60,
-            min_displacement=1,
-            min_layers=0,
-            max_layers=2,
-            procedural_share=0,
-            thin_share=0,
-        ),
-    ),
+    "blank": ("blank", SyntheticConfig(height=320, width=448, **_EMPTY)),
+    "large blank": ("blank", SyntheticConfig(**_LARGE, **_EMPTY)),
     "small": (
         "photographs",
         SyntheticConfig(
@@ -141,7 +139,7 @@ def rendered(photographs: Path, scratch: Path, count: int, seed: int) -> Iterato
 def nothing_to_see(rng: np.random.Generator) -> SimpleNamespace:
     """Return two frames of one color that the camera moves over, 1 to 60 pixels far."""
     # Small ones are matched at full size, large ones at half and a quarter of it.
-    height, width = (int(96 * 8**share) for share in rng.random(2))
+    height, width = (int(96 * 12**share) for share in rng.random(2))
     image = np.full((height, width, 3), rng.choice([0, 255, *rng.integers(0, 256, 2)]), np.uint8)
     length, angle = np.exp(rng.uniform(0, np.log(60))), rng.uniform(0, 2 * np.pi)
     motion = np.float32([length * np.cos(angle), length * np.sin(angle)])

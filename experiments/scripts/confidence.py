@@ -26,7 +26,7 @@ import tyro
 from numpy.typing import NDArray
 
 import hamflow
-from experiments.confidence import PRESETS, Judged, judged, rendered
+from experiments.confidence import KINDS, PRESETS, Judged, judged, rendered
 from hamflow.datasets.folder import FolderDataset
 from hamflow.evaluation import sparsification
 from hamflow.io._atomic import atomic_write
@@ -34,8 +34,9 @@ from hamflow.refinement.evidence import NAMES
 
 UNITS = 16
 PIXELS = 3000  # of each estimate
-FEWER = {"blank": 0.4, "nothing": 0.3}  # of scenes that are rarer in life
+FEWER = {"blank": 0.2, "large blank": 0.1, "nothing": 0.3}  # of scenes that are rarer in life
 MOST, LEAST = 150.0, 0.003  # errors beyond, in pixels, are all alike
+_TURN = len(KINDS) + 1  # scenes until a kind comes again
 STEPS, BATCH, RATE = 5000, 2048, 1e-2
 # What speaks for an error: nothing else may make a larger one be expected; -1 against one.
 SIGNS = {
@@ -88,7 +89,7 @@ def mean_error_loss(value: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
 def main(
     photographs: tyro.conf.Positional[Path],
     out: tyro.conf.Positional[Path],
-    count: tyro.conf.Positional[int] = 192,
+    count: tyro.conf.Positional[int] = 253,
     *,
     presets: tuple[str, ...] = PRESETS,
     pairs: Path | None = None,
@@ -108,8 +109,8 @@ def main(
 
 def write_fitted(rows: list[tuple[int, Rows]], out: Path) -> None:
     """Fit to rows, which come with the numbers of their scenes."""
-    kept = [row for k, row in rows if k // 10 % 6]
-    held = [row for k, row in rows if not k // 10 % 6]
+    kept = [row for k, row in rows if k // _TURN % 6]
+    held = [row for k, row in rows if not k // _TURN % 6]
     torch.manual_seed(0)
     torch.set_num_threads(1)
     known, error, hidden = (

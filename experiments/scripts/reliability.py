@@ -5,9 +5,10 @@
 
 Renders scenes of photographs that nothing was fitted to, and reads the pairs of ROOT and those
 that `python -m experiments.blender` made of such photographs, if given. Prints for each preset,
-for the scenes, the pairs and all of them: the mean error in ten bins of the error that the
-confidence promises, the AUSE by kind of scene or folder, and the F1 score of the
-occlusions by pair, beside that of the plain forward-backward rule (`hamflow.refinement.occluded`).
+for the scenes, the pairs and all of them (but those that are taken for cuts in a video): the mean
+error in ten bins of the error that the confidence promises, the AUSE by kind of scene or folder,
+and the F1 score of the occlusions by pair, beside that of the plain forward-backward rule
+(`hamflow.refinement.occluded`).
 """
 
 from __future__ import annotations
@@ -82,6 +83,9 @@ def main(
 
     def add(data: str, name: str, kind: str, pair: Any) -> None:
         for one in judged(estimators, kind, pair):
+            if one.result.cut:  # then nothing is said about errors
+                print(f"{name}, {one.preset}: taken for a cut, left out", file=sys.stderr)
+                continue
             for group in (data, "all of them"):
                 tallies[group, one.preset].add(name, one)
 
