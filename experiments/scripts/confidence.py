@@ -37,6 +37,7 @@ PIXELS = 3000  # of each estimate
 FEWER = {"blank": 0.2, "large blank": 0.1, "nothing": 0.3}  # of scenes that are rarer in life
 MOST, LEAST = 150.0, 0.003  # errors beyond, in pixels, are all alike
 _TURN = len(KINDS) + 1  # scenes until a kind comes again
+LEAST_HIDDEN = 0.01  # of the pixels of a scene by which the threshold is chosen
 STEPS, BATCH, RATE = 5000, 2048, 1e-2
 # What speaks for an error: nothing else may make a larger one be expected; -1 against one.
 SIGNS = {
@@ -127,7 +128,8 @@ def write_fitted(rows: list[tuple[int, Rows]], out: Path) -> None:
     flat = [flattened(network, bounded) for network in networks]
     said = [applied(row["evidence"], low.numpy(), high.numpy(), flat[0]) for row in held]
     cap = largest(np.concatenate(said), np.concatenate([row["error"] for row in held]))
-    flat[1][-1] -= report(held, low.numpy(), high.numpy(), flat, cap)
+    report(held, low.numpy(), high.numpy(), flat, cap)
+    flat[1][-1] -= best_threshold([row for _, row in rows], low.numpy(), high.numpy(), flat[1])
     weights = np.concatenate([low.numpy(), high.numpy(), *flat, [cap]])
     with atomic_write(out) as file:
         np.save(file, weights.astype(np.float32))
@@ -225,8 +227,8 @@ def report(
     high: NDArray[np.float32],
     flat: list[NDArray[np.float32]],
     cap: float,
-) -> float:
-    """Print how good the networks are; return the threshold of the occlusions with the best F1."""
+) -> None:
+    """Print how good the networks are."""
     values = [np.minimum(applied(row["evidence"], low, high, flat[0]), cap) for row in held]
     ause = np.mean([sparsification(r["error"], -v).ause for r, v in zip(held, values, strict=True)])
     expected = np.exp(np.concatenate(values))
@@ -234,10 +236,22 @@ def report(
     bins = np.array_split(np.argsort(expected), 10)
     shown = ", ".join(f"{expected[b].mean():.2f}: {error[b].mean():.2f}" for b in bins)
     print(f"AUSE {ause:.3f}, at most {np.exp(cap):.1f} px; expected and mean error {shown}")
-    logits = np.concatenate([applied(row["evidence"], low, high, flat[1]) for row in held])
-    hidden = np.concatenate([row["hidden"] for row in held]) > 0
-    scores = {t: f1(logits > t, hidden) for t in np.arange(-3, 3, 0.1)}
-    best = max(scores, key=lambda t: scores[t])
+
+
+def best_threshold(
+    rows: list[Rows],
+    low: NDArray[np.float32],
+    high: NDArray[np.float32],
+    flat: NDArray[np.float32],
+) -> float:
+    """Return the threshold of the occlusions with the best F1, as a mean over scenes with some."""
+    some = [row for row in rows if row["hidden"].mean() > LEAST_HIDDEN]
+    logits = [applied(row["evidence"], low, high, flat) for row in some]
+    scores = {
+        t: np.mean([f1(z > t, row["hidden"] > 0) for z, row in zip(logits, some, strict=True)])
+        for t in np.arange(-3, 3, 0.1)
+    }
+    best = max(scores, key=lambda t: float(scores[t]))
     print(f"F1 {scores[best]:.3f} at a threshold of {best:.1f}")
     return float(best)
 
